@@ -1,0 +1,1 @@
+"""Utility statements: dataclasses (`nodes`) and the recursive-descent parser that makes them."""
