@@ -1,0 +1,132 @@
+"""The SQL type of a value: a pg_type OID and a type modifier, and the OIDs of built-in types.
+
+OIDs are PostgreSQL's (pg_type.dat); an array type's OID is looked up in catalog.types.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BOOL = 16
+BYTEA = 17
+CHAR = 18  # "char", one byte
+NAME = 19
+INT8 = 20
+INT2 = 21
+INT2VECTOR = 22
+INT4 = 23
+REGPROC = 24
+TEXT = 25
+OID = 26
+TID = 27
+XID = 28
+CID = 29
+OIDVECTOR = 30
+JSON = 114
+PG_NODE_TREE = 194
+FLOAT4 = 700
+FLOAT8 = 701
+UNKNOWN = 705
+MONEY = 790
+MACADDR = 829
+INET = 869
+CIDR = 650
+ACLITEM = 1033
+BPCHAR = 1042
+VARCHAR = 1043
+DATE = 1082
+TIME = 1083
+TIMESTAMP = 1114
+TIMESTAMPTZ = 1184
+INTERVAL = 1186
+TIMETZ = 1266
+BIT = 1560
+VARBIT = 1562
+NUMERIC = 1700
+REFCURSOR = 1790
+REGPROCEDURE = 2202
+REGOPER = 2203
+REGOPERATOR = 2204
+REGCLASS = 2205
+REGTYPE = 2206
+RECORD = 2249
+CSTRING = 2275
+ANY = 2276
+ANYARRAY = 2277
+VOID = 2278
+TRIGGER = 2279
+INTERNAL = 2281
+ANYELEMENT = 2283
+RECORDARRAY = 2287
+ANYNONARRAY = 2776
+UUID = 2950
+PG_LSN = 3220
+ANYENUM = 3500
+REGCONFIG = 3734
+REGDICTIONARY = 3769
+JSONB = 3802
+ANYRANGE = 3831
+JSONPATH = 4072
+REGNAMESPACE = 4089
+REGROLE = 4096
+REGCOLLATION = 4191
+ANYMULTIRANGE = 4537
+ANYCOMPATIBLEMULTIRANGE = 4538
+ANYCOMPATIBLE = 5077
+ANYCOMPATIBLEARRAY = 5078
+ANYCOMPATIBLENONARRAY = 5079
+ANYCOMPATIBLERANGE = 5080
+XID8 = 5069
+BOOL_ARRAY = 1000
+INT2_ARRAY = 1005
+INT4_ARRAY = 1007
+TEXT_ARRAY = 1009
+VARCHAR_ARRAY = 1015
+INT8_ARRAY = 1016
+NAME_ARRAY = 1003
+OID_ARRAY = 1028
+FLOAT8_ARRAY = 1022
+NUMERIC_ARRAY = 1231
+
+INTEGERS = frozenset({INT2, INT4, INT8})
+FLOATS = frozenset({FLOAT4, FLOAT8})
+NUMBERS = INTEGERS | FLOATS | {NUMERIC}
+STRINGS = frozenset({TEXT, VARCHAR, BPCHAR, NAME})
+REG_TYPES = frozenset({
+    REGPROC, REGPROCEDURE, REGOPER, REGOPERATOR, REGCLASS, REGTYPE, REGCONFIG, REGDICTIONARY,
+    REGNAMESPACE, REGROLE, REGCOLLATION,
+})
+POLYMORPHIC = frozenset({
+    ANYELEMENT, ANYARRAY, ANYNONARRAY, ANYENUM, ANYRANGE, ANYMULTIRANGE, ANYCOMPATIBLE,
+    ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY, ANYCOMPATIBLERANGE, ANYCOMPATIBLEMULTIRANGE,
+})
+FIRST_USER_OID = 16384
+
+
+@dataclass(frozen=True, slots=True)
+class SqlType:
+    """A type as an expression has it; typmod -1 = none (PostgreSQL's encoding otherwise)."""
+
+    oid: int
+    typmod: int = -1
+
+
+def numeric_typmod(precision: int, scale: int) -> int:
+    """The type modifier of numeric(precision, scale); scale may be negative (-1000 to 1000)."""
+    return ((precision << 16) | (scale & 0x7FF)) + 4
+
+
+def numeric_precision_scale(typmod: int) -> tuple[int, int]:
+    """Precision and scale of a numeric type modifier."""
+    value = typmod - 4
+    scale = ((value & 0x7FF) ^ 1024) - 1024
+    return (value >> 16) & 0xFFFF, scale
+
+
+BOOLEAN = SqlType(BOOL)
+INTEGER = SqlType(INT4)
+BIGINT = SqlType(INT8)
+DOUBLE = SqlType(FLOAT8)
+TEXT_TYPE = SqlType(TEXT)
+NUMERIC_TYPE = SqlType(NUMERIC)
+UNKNOWN_TYPE = SqlType(UNKNOWN)
