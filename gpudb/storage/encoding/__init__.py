@@ -7,20 +7,27 @@ is not its kind) and ``decode``, listed in MODULES in the order of preference.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gpudb.column import Column
 from gpudb.result import HostColumn
 from gpudb.storage.encoding import constant, fixed, host, integer, text
 from gpudb.storage.encoding.base import Encoded, Parameters, Stored, encode_validity
 
 MODULES = (constant, integer, fixed, text, host)
-_DECODERS = {module.NAME: module.decode for module in MODULES}
+_ENCODERS: tuple[Callable[[HostColumn], Encoded | None], ...] = tuple(
+    module.encode for module in MODULES
+)
+_DECODERS: dict[str, Callable[[Stored], Column]] = {
+    module.NAME: module.decode for module in MODULES
+}
 
 __all__ = ["MODULES", "Encoded", "Parameters", "Stored", "decode", "encode"]
 
 
 def encode(column: HostColumn) -> Encoded:
     """The column (at least one row) in the first encoding that takes its layout."""
-    found = (module.encode(column) for module in MODULES)
+    found = (encoder(column) for encoder in _ENCODERS)
     encoded = next(item for item in found if item is not None)
     bitmap = encode_validity(column)
     return encoded if bitmap is None else encoded.with_validity(bitmap)

@@ -28,6 +28,7 @@ NAME = "text"
 DICTIONARY_ENTRIES_MAX = 32768
 """Codes of 2 bytes are signed."""
 SAMPLE_ROWS = 8192
+_CODES: dict[int, Any] = {1: np.uint8, 2: np.int16, 4: np.int32}
 BOUND_BYTES_MAX = 64
 """Longer bounds are cut: low by truncation, high dropped when it can't be rounded up."""
 
@@ -108,15 +109,13 @@ def _encode_dictionary(
     order = sorted(range(len(entries)), key=entries.__getitem__)
     rank = np.empty(len(entries), np.int32)
     rank[order] = np.arange(len(entries), dtype=np.int32)
-    width, dtype = (1, np.uint8) if len(entries) <= 256 else (2, np.int16)
-    if len(entries) > DICTIONARY_ENTRIES_MAX:
-        width, dtype = 4, np.int32
+    width = 1 if len(entries) <= 256 else 2 if len(entries) <= DICTIONARY_ENTRIES_MAX else 4
     dictionary = Dictionary.of([entries[i] for i in order], is_sorted=True)
     parameters = Parameters(
         Kind.DICTIONARY.value, width, is_sorted=True, entries=len(entries)
     )
     buffers = (
-        flat(rank[codes].astype(dtype)), flat(dictionary.offsets), flat(dictionary.data),
+        flat(rank[codes].astype(_CODES[width])), flat(dictionary.offsets), flat(dictionary.data),
     )
     low, high = _bounds(entries[order[0]], entries[order[-1]])
     return Encoded(NAME, parameters, buffers, nulls, low, high, distinct=len(entries))
@@ -138,8 +137,7 @@ def _bounds(low: bytes, high: bytes) -> tuple[bytes | None, bytes | None]:
 def decode(stored: Stored) -> Column:
     parameters = stored.parameters
     if parameters.kind == Kind.DICTIONARY.value:
-        dtype = {1: np.uint8, 2: np.int16, 4: np.int32}[parameters.width]
-        codes = torch.from_numpy(stored.buffers[0].view(dtype))[: stored.rows]
+        codes = torch.from_numpy(stored.buffers[0].view(_CODES[parameters.width]))[: stored.rows]
         offsets = stored.buffers[1].view(np.int64)[: parameters.entries + 1]
         data = stored.buffers[2][: int(offsets[-1])]
         dictionary = Dictionary(offsets, data, parameters.is_sorted)
@@ -149,7 +147,7 @@ def decode(stored: Stored) -> Column:
     lengths = narrow[: stored.rows].astype(np.int32)
     starts = np.zeros(stored.rows, np.int64)
     np.cumsum(lengths[:-1], out=starts[1:])
-    data = (
+    tensors = (
         torch.from_numpy(starts), torch.from_numpy(lengths), torch.from_numpy(stored.buffers[1]),
     )
-    return column_of(stored, Layout(Kind.TEXT), data)
+    return column_of(stored, Layout(Kind.TEXT), tensors)
