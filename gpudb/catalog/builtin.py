@@ -7,6 +7,7 @@ life of the process.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from functools import cache
@@ -99,7 +100,7 @@ def parse_acl_item(text: str) -> AclItem:
     grantee, _, rest = text.partition("=")
     privileges, _, grantor = rest.partition("/")
     letters = privileges.replace("*", "")
-    grantable = "".join(a for a, b in zip(privileges, privileges[1:], strict=False) if b == "*")
+    grantable = "".join(a for a, b in itertools.pairwise(privileges) if b == "*")
     return AclItem(_role_oid(grantee), _role_oid(grantor), letters, grantable)
 
 
@@ -133,9 +134,7 @@ def _columns_by_relation() -> dict[int, tuple[ColumnDef, ...]]:
                 dimensions=dimensions,
             )
             found.setdefault(relation, []).append(column)
-    return {
-        oid: tuple(sorted(columns, key=lambda c: c.attnum)) for oid, columns in found.items()
-    }
+    return {oid: tuple(sorted(columns, key=lambda c: c.attnum)) for oid, columns in found.items()}
 
 
 @cache
@@ -192,8 +191,23 @@ def types() -> dict[int, TypeEntry]:
     more = ("typarray", "typrelid", "typbasetype", "typtypmod", "typsubscript", "typdelim")
     subscript = function_oid("array_subscript_handler")
     found = {}
-    for row in _rows("pg_type", *names, *more):
-        found[row[0]] = TypeEntry(*row[:11], is_array=row[11] == subscript, delimiter=row[12])
+    for *entry, handler, delimiter in _rows("pg_type", *names, *more):
+        oid, schema, name, owner, kind, category, element, array, relation, base, typmod = entry
+        found[oid] = TypeEntry(
+            oid=oid,
+            schema=schema,
+            name=name,
+            owner=owner,
+            kind=kind,
+            category=category,
+            element=element,
+            array=array,
+            relation=relation,
+            base_type=base,
+            typmod=typmod,
+            is_array=handler == subscript,
+            delimiter=delimiter,
+        )
     return found
 
 

@@ -86,14 +86,13 @@ class EndSegments:
 class SetDeletes:
     """A new cumulative delete vector of one segment.
 
-    ``base_rows`` is the number of rows its base vector had (0: none). When another commit came
-    between, a plain DELETE with no row in common is merged, anything else fails with 40001.
+    When another commit changed the segment's vector since the transaction's base snapshot, a
+    plain DELETE with no row in common is merged, anything else fails with 40001.
     """
 
     relation: int
     segment: int
     vector: DeleteVector
-    base_rows: int = 0
     is_plain_delete: bool = False
 
 

@@ -85,7 +85,9 @@ def _query(relation: str, columns: list[tuple[str, str]]) -> str:
         override = _OVERRIDES.get((short, name))
         items.append(override or f'c."{name}"{_ARROW.get(type_name, _TEXT)[1]}')
     condition = _FILTERS.get(short) or ("c.oid < 16384" if _has_oid(columns) else "true")
-    order = "c.oid" if _has_oid(columns) else ", ".join(str(i + 1) for i in range(min(3, len(columns))))
+    order = (
+        "c.oid" if _has_oid(columns) else ", ".join(str(i + 1) for i in range(min(3, len(columns))))
+    )
     if relation.startswith("information_schema"):
         order = "1"
     return f"select {', '.join(items)} from {relation} c where {condition} order by {order}"

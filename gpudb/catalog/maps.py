@@ -339,13 +339,13 @@ def is_temporary(maps: CatalogMaps, change: Change) -> bool:
         case Create(item) | Replace(item):
             return _is_temporary_object(maps, item)
         case Drop(class_id, oid):
-            item = collection(maps, class_id).get(oid)
-            return item is not None and _is_temporary_object(maps, item)
+            dropped = collection(maps, class_id).get(oid)
+            return dropped is not None and _is_temporary_object(maps, dropped)
         case SetComment(comment):
             if comment.class_id not in _COLLECTIONS:
                 return False
-            item = collection(maps, ObjectClass(comment.class_id)).get(comment.oid)
-            return item is not None and _is_temporary_object(maps, item)
+            subject = collection(maps, ObjectClass(comment.class_id)).get(comment.oid)
+            return subject is not None and _is_temporary_object(maps, subject)
         case SetStatistics(statistics):
             return _is_temporary_relation(maps, statistics.relation)
         case AddSegments() | EndSegments() | SetDeletes() | Truncate():

@@ -424,7 +424,7 @@ class RelationStatistics:
 
     relation: int
     rows: float
-    bytes: int
+    size_bytes: int
     columns: tuple[ColumnStatistics, ...] = ()
     analyzed_at: int = 0
     """Microseconds since 2000-01-01 UTC."""
@@ -488,7 +488,7 @@ class SegmentRef:
     id: int
     relation: int
     rows: int
-    bytes: int
+    size_bytes: int
     columns: tuple[SegmentColumn, ...]
     path: str | None = None
     image: bytes | None = None
@@ -530,8 +530,8 @@ class TableData:
         """The exact number of live rows."""
         return sum(s.rows for s in self.segments) - sum(v.rows for v in self.deletes.values())
 
-    def bytes(self) -> int:
-        return sum(s.bytes for s in self.segments)
+    def size_bytes(self) -> int:
+        return sum(s.size_bytes for s in self.segments)
 
 
 CatalogObject = (
