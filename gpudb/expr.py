@@ -8,7 +8,7 @@ PostgreSQL's C symbol (pg_proc.prosrc), under which exec/functions registers the
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gpudb.sqltype import BOOLEAN, SqlType
@@ -70,7 +70,7 @@ class ColumnRef(Expr):
 
     id: int
     type: SqlType
-    name: str = ""
+    name: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Call(Expr):
     function: Function
     arguments: tuple[Expr, ...]
     type: SqlType
-    position: int = 0
+    position: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Cast(Expr):
     function: Function | None = None
     is_explicit: bool = False
     is_text_io: bool = False
-    position: int = 0
+    position: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +288,7 @@ class AggregateCall(Expr):
     order_by: tuple[SortKey, ...] = ()
     direct: tuple[Expr, ...] = ()
     is_star: bool = False
-    position: int = 0
+    position: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +354,7 @@ class WindowCall(Expr):
     is_aggregate: bool = False
     filter: Expr | None = None
     is_star: bool = False
-    position: int = 0
+    position: int = field(default=0, compare=False)
 
 
 class SubqueryKind(enum.Enum):
