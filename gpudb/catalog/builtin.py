@@ -246,6 +246,11 @@ def function_texts() -> dict[int, tuple[str, str, str]]:
 
 
 @cache
+def language_oids() -> dict[str, int]:
+    return {name: oid for name, oid in _rows("pg_language", "lanname", "oid")}
+
+
+@cache
 def comments() -> dict[tuple[int, int, int], str]:
     names = ("classoid", "objoid", "objsubid", "description")
     return {(c, o, s): text for c, o, s, text in _rows("pg_description", *names)}

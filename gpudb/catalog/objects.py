@@ -188,6 +188,14 @@ class SequenceOptions:
     is_identity: bool = False
 
 
+SEQUENCE_COLUMNS = (
+    ColumnDef(1, "last_value", 20, not_null=True),
+    ColumnDef(2, "log_cnt", 20, not_null=True),
+    ColumnDef(3, "is_called", 16, not_null=True),
+)
+"""The columns that a sequence shows when it is selected from."""
+
+
 @dataclass(frozen=True, slots=True)
 class IndexKey:
     """A key of an index: a column (``attnum`` > 0) or an expression (``expression``)."""
@@ -416,6 +424,8 @@ class ColumnStatistics:
     common_fractions: tuple[float, ...] = ()
     histogram: tuple[int | float | bytes, ...] = ()
     correlation: float | None = None
+    scale: int = 0
+    """Decimals of the scaled integers of a numeric column."""
 
 
 @dataclass(frozen=True, slots=True)
