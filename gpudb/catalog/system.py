@@ -40,6 +40,13 @@ _NUMPY_TYPES: dict[int, type[np.generic]] = {
     2205: np.int64,
     2206: np.int64,
 }
+_ARROW_NUMPY: dict[str, type[np.generic]] = {
+    "int16": np.int16,
+    "int32": np.int32,
+    "int64": np.int64,
+    "float": np.float32,
+    "double": np.float64,
+}
 _ZERO_BASED = {22: 21, 30: 26}
 """int2vector and oidvector: arrays whose subscripts start at 0, and their element type."""
 
@@ -219,14 +226,14 @@ def _builtin_columns(name: str, relation_oid: int) -> tuple[SystemColumn, ...]:
 
 
 def _from_arrow(definition: ColumnDef, column: pa.ChunkedArray) -> SystemColumn:
-    array = column.combine_chunks()
     dtype = _NUMPY_TYPES.get(definition.type_oid)
+    if column.num_chunks == 0:
+        return _made(definition, [] if dtype is None else np.empty(0, dtype))
+    assert column.num_chunks == 1, "generate_builtin writes one batch a relation"
+    array = column.chunk(0)
     if dtype is not None:
-        valid = None
-        if array.null_count:
-            valid = _numpy(array.is_valid()).astype(np.bool_)
-            array = array.fill_null(False if dtype is np.bool_ else 0)
-        return _made(definition, _numpy(array).astype(dtype), valid)
+        values, valid = _numpy(array)
+        return _made(definition, values.astype(dtype), valid)
     if pa.types.is_list(array.type):
         lower = 0 if definition.type_oid in _ZERO_BASED else 1
         element = _ZERO_BASED.get(definition.type_oid)
@@ -236,11 +243,20 @@ def _from_arrow(definition: ColumnDef, column: pa.ChunkedArray) -> SystemColumn:
     return _made(definition, array.to_pylist())
 
 
-def _numpy(array: pa.Array) -> npt.NDArray[Any]:
-    """Values without NULLs; ``Array.to_numpy`` would import pandas (0.3 s)."""
+def _numpy(array: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    """Values and validity; pyarrow's own conversions import its compute module (0.3 s)."""
+    span = slice(array.offset, array.offset + len(array))
+    validity, data = array.buffers()
+    valid = None if validity is None or not array.null_count else _bits(validity)[span]
+    if data is None:
+        return np.empty(0, np.int64), valid
     if pa.types.is_boolean(array.type):
-        array = array.cast(pa.uint8())
-    return np.from_dlpack(array) if len(array) else np.empty(0, np.int64)
+        return _bits(data)[span], valid
+    return np.frombuffer(data, _ARROW_NUMPY[str(array.type)])[span], valid
+
+
+def _bits(buffer: pa.Buffer) -> npt.NDArray[np.bool_]:
+    return np.unpackbits(np.frombuffer(buffer, np.uint8), bitorder="little").astype(np.bool_)
 
 
 def _array(element: int, items: list[HostValue] | None, lower: int) -> ArrayValue | None:
