@@ -186,7 +186,7 @@ def _packed(tables: list[_Table]) -> pa.Table:
     for table in tables:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.data.schema, options=options) as writer:
-            writer.write_table(table.data)
+            writer.write_table(table.data.combine_chunks())
         streams.append(sink.getvalue().to_pybytes())
     names = pa.array([table.name for table in tables])
     return pa.table({"relation": names, "rows": pa.array(streams, pa.binary())})
