@@ -57,6 +57,8 @@ class _ArrayReader:
         self.at += 1
         count = 0
         if self.skip() == "}":
+            if len(self.lengths) > depth:
+                self.unexpected('"}" character')
             self.at += 1
             self._note(depth, 0)
             return 0

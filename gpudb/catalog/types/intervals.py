@@ -201,11 +201,9 @@ def _decode_iso(text: str) -> tuple[int, int, int]:
     """ISO 8601: P1Y2M3DT4H5M6S or P0001-02-03T04:05:06."""
     if len(text) < 2 or text[0] != "P":
         raise FieldError
-    date, mark, time = text[1:].partition("T")
+    date, _, time = text[1:].partition("T")
     found = _Sum()
     if _ISO_PARTS.fullmatch(date) and _ISO_PARTS.fullmatch(time):
-        if mark and not time:
-            raise FieldError
         for part, units in ((date, _ISO_DATE_UNITS), (time, _ISO_TIME_UNITS)):
             for number, letter in _ISO_PART.findall(part):
                 _add_iso(found, number, units.get(letter))
@@ -256,8 +254,10 @@ def parse_interval(text: str, typmod: int, style: str) -> tuple[int, int, int]:
         found = Problem.INTERVAL_RANGE if found is Problem.RANGE else found
         raise refusal(found, text, "interval") from None
     months, days, microseconds = parts
+    if not -(2**31) <= months < 2**31:
+        raise errors.DatetimeFieldOverflow("interval out of range")
     if not (
-        -(2**31) <= months < 2**31 and -(2**31) <= days < 2**31
+        -(2**31) <= days < 2**31
         and -(2**63) <= microseconds < 2**63
     ):
         raise refusal(Problem.INTERVAL_RANGE, text, "interval")

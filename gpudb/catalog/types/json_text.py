@@ -52,7 +52,12 @@ class _Checker:
         while self.at < len(self.text) and self.text[self.at] in _SPACES:
             self.at += 1
 
-    def _fail(self, detail: str, end: int) -> NoReturn:
+    def fail(
+        self, detail: str, end: int, *,
+        error: type[errors.SqlError] = errors.InvalidTextRepresentation,
+        message: str = "invalid input syntax for type json",
+    ) -> NoReturn:
+        """Raise with the line up to ``end`` as context."""
         line_start = self.text.rfind("\n", 0, end) + 1
         number = self.text.count("\n", 0, end) + 1
         start = line_start
@@ -60,8 +65,8 @@ class _Checker:
             start += 1
         prefix = "..." if start > line_start else ""
         suffix = "..." if end < len(self.text) and self.text[end] not in "\r\n" else ""
-        raise errors.InvalidTextRepresentation(
-            "invalid input syntax for type json", detail=detail,
+        raise error(
+            message, detail=detail,
             context=f"JSON data, line {number}: {prefix}{self.text[start:end]}{suffix}",
         )
 
@@ -70,7 +75,7 @@ class _Checker:
         self._skip()
         text, at = self.text, self.at
         if at >= len(text):
-            self._fail("The input string ended unexpectedly.", at)
+            self.fail("The input string ended unexpectedly.", at)
         character = text[at]
         if character in "{}[],:":
             return character, at + 1
@@ -80,9 +85,9 @@ class _Checker:
             return "number", self._number_end()
         word = _WORD.match(text, at)
         if word is None:
-            self._fail(f'Token "{character}" is invalid.', at + 1)
+            self.fail(f'Token "{character}" is invalid.', at + 1)
         if word[0] not in ("true", "false", "null"):
-            self._fail(f'Token "{word[0]}" is invalid.', word.end())
+            self.fail(f'Token "{word[0]}" is invalid.', word.end())
         return word[0], word.end()
 
     def _number_end(self) -> int:
@@ -90,7 +95,7 @@ class _Checker:
         match = _NUMBER.match(self.text, self.at)
         assert run is not None
         if match is None or match.end() != run.end():
-            self._fail(f'Token "{run[0]}" is invalid.', run.end())
+            self.fail(f'Token "{run[0]}" is invalid.', run.end())
         return match.end()
 
     def _string_end(self) -> int:
@@ -100,34 +105,34 @@ class _Checker:
             if character == '"':
                 return at + 1
             if ord(character) < 32:
-                self._fail(f"Character with value 0x{ord(character):02x} must be escaped.", at)
+                self.fail(f"Character with value 0x{ord(character):02x} must be escaped.", at)
             if character == "\\":
                 at = self._escape_end(at)
             else:
                 at += 1
-        self._fail(f'Token "{text[self.at :]}" is invalid.', len(text))
+        self.fail(f'Token "{text[self.at :]}" is invalid.', len(text))
 
     def _escape_end(self, at: int) -> int:
         text = self.text
         letter = text[at + 1 : at + 2]
         if not letter:
-            self._fail(f'Token "{text[self.at :]}" is invalid.', len(text))
+            self.fail(f'Token "{text[self.at :]}" is invalid.', len(text))
         if letter not in _ESCAPES:
-            self._fail(f'Escape sequence "\\{letter}" is invalid.', at + 2)
+            self.fail(f'Escape sequence "\\{letter}" is invalid.', at + 2)
         if letter != "u":
             return at + 2
         digits = text[at + 2 : at + 6]
         for i, digit in enumerate(digits):
             if digit not in "0123456789abcdefABCDEF":
-                self._fail('"\\u" must be followed by four hexadecimal digits.', at + 3 + i)
+                self.fail('"\\u" must be followed by four hexadecimal digits.', at + 3 + i)
         if len(digits) < 4:
-            self._fail(f'Token "{text[self.at :]}" is invalid.', len(text))
+            self.fail(f'Token "{text[self.at :]}" is invalid.', len(text))
         return at + 6
 
     def _expected(self, what: str) -> NoReturn:
         token, end = self._token()
         shown = self.text[self.at : end] if token in ("string", "number") else token
-        self._fail(f'Expected {what}, but found "{shown}".', end)
+        self.fail(f'Expected {what}, but found "{shown}".', end)
 
     def _take(self, *wanted: str) -> str | None:
         token, end = self._token()
@@ -213,22 +218,24 @@ def load(text: str) -> Any:
 
 def _check_escapes(text: str) -> None:
     """Refuse \\u0000 and lone surrogates, which no text can hold."""
-    for match in re.finditer(r"\\(.)", text):
-        if match[1] == "u" and text[match.start() + 2 : match.start() + 6] == "0000":
-            raise errors.UntranslatableCharacter(
-                "unsupported Unicode escape sequence",
-                detail="\\u0000 cannot be converted to text.",
+    is_high = False
+    checker = _Checker(text)
+    for match in re.finditer(r"\\(?:u([0-9a-fA-F]{4})|.)|(.)", text, re.DOTALL):
+        code = int(match[1], 16) if match[1] else -1
+        is_low = 0xDC00 <= code < 0xE000
+        if is_high != is_low:
+            detail = "high surrogate must not follow a high" if 0xD800 <= code < 0xDC00 else (
+                "low surrogate must follow a high"
             )
-    pairs = re.sub(
-        r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}", "",
-        text.replace("\\\\", ""),
-    )
-    found = re.search(r"\\u[dD]([89abAB]|[c-fC-F])", pairs)
-    if found is not None:
-        raise errors.InvalidTextRepresentation(
-            "invalid input syntax for type json",
-            detail="Unicode low surrogate must follow a high surrogate.",
-        )
+            end = match.end() if match[1] else match.start() + (text[match.start()] == '"')
+            checker.fail(f"Unicode {detail} surrogate.", end)
+        if code == 0:
+            checker.fail(
+                "\\u0000 cannot be converted to text.", match.end(),
+                error=errors.UntranslatableCharacter,
+                message="unsupported Unicode escape sequence",
+            )
+        is_high = 0xD800 <= code < 0xDC00
 
 
 def quote(text: str) -> str:
