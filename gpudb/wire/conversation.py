@@ -3,7 +3,8 @@
 ``receive`` takes input; ``run`` is a generator that answers every complete message and yields
 output in pieces of about OUTPUT_BYTES, so that whoever drives it can stop between two pieces while
 the client is slow. It holds no more than one piece and one batch. It may run in any thread, one
-at a time. After ``is_closed`` the output is the last.
+at a time. After ``is_closed`` the output is the last; ``is_idle`` says that ReadyForQuery was
+the last thing sent and nothing came since.
 """
 
 from __future__ import annotations
@@ -77,6 +78,7 @@ class Conversation:
         self.protocol = protocol or Protocol()
         self.session: Session | None = None
         self.is_closed = False
+        self.is_idle = False
         self._cancel = cancel
         self._handshake = Handshake(
             self.protocol, backend, policy=policy, peer=peer, terminate=terminate
@@ -90,10 +92,16 @@ class Conversation:
         """Take bytes from the client."""
         self.protocol.receive(data)
 
-    def run(self) -> Iterator[bytes]:
+    @property
+    def has_work(self) -> bool:
+        """Whether ``run`` would do anything."""
+        return self.protocol.has_message and not self.is_closed
+
+    def run(self) -> Generator[bytes, None, None]:
         """Answer all complete messages."""
         try:
             while not self.is_closed and (message := self.protocol.next_message()) is not None:
+                self.is_idle = False
                 if self.session is None:
                     self._start(message)
                 else:
@@ -366,6 +374,7 @@ class Conversation:
                 NotificationResponse(note.process_id, note.channel, note.payload).encode()
             )
         self._write(_READY[session.transaction_status])
+        self.is_idle = True
 
     def _report(self, session: Session, error: Exception) -> None:
         shown = session.fail(error)

@@ -86,6 +86,7 @@ Message = (
 _DECODERS = {kind.kind[0]: kind for kind in messages.FRONTEND}
 _LARGE = frozenset(b"QPBFd")
 _READY_KINDS = frozenset(b"QPBEDCHSFXdcf")
+_KINDS = frozenset(_DECODERS)
 _IGNORED_IN_READY = frozenset(b"dcf")
 _COPY_KINDS = frozenset(b"dcfHS")
 
@@ -104,9 +105,21 @@ class Protocol:
         return len(self._buffer)
 
     @property
-    def is_in_message(self) -> bool:
-        """Whether a message has begun whose end has not arrived (after next_message gave None)."""
-        return bool(self._buffer)
+    def has_message(self) -> bool:
+        """Whether ``next_message`` may give one: the first message is complete, or is wrong."""
+        buffer = self._buffer
+        header = 0 if self.state is State.STARTUP else 1
+        if len(buffer) < header + 4:
+            return bool(buffer) and header == 1 and buffer[0] not in _KINDS
+        length = int(_LENGTH.unpack_from(buffer, header)[0])
+        if self.state is State.STARTUP:
+            limit = STARTUP_BYTES_MAX
+        elif self.state is State.AUTHENTICATION:
+            limit = AUTHENTICATION_BYTES_MAX
+        else:
+            limit = _limit(buffer[0])
+        is_wrong = length > limit or (header == 1 and buffer[0] not in _KINDS)
+        return is_wrong or len(buffer) >= header + length
 
     def receive(self, data: bytes | bytearray | memoryview) -> None:
         """Take bytes from the client."""

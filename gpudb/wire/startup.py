@@ -39,8 +39,9 @@ _OPTION = re.compile(r"(?:--|-c\s*)(?P<name>[^=\s]+)=(?P<value>.*)", re.DOTALL)
 class Peer:
     """What the server knows of a connection before its session exists.
 
-    ``end_point`` is the certificate hash for channel binding (None without TLS); ``refusal`` is
-    what a client that wants a session gets instead (too many connections, shutting down).
+    ``end_point`` is the certificate hash for channel binding (None without TLS). ``refusal`` is
+    asked when the client wants a session, and gives the error it gets instead (too many
+    connections, shutting down).
     """
 
     process_id: int
@@ -49,7 +50,7 @@ class Peer:
     port: int = 0
     is_tls: bool = False
     end_point: bytes | None = None
-    refusal: errors.SqlError | None = None
+    refusal: Callable[[], errors.SqlError | None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,9 @@ class Handshake:
             raise FatalError(error) from error
 
     def _start(self, message: StartupMessage) -> Iterator[bytes]:
-        if self._peer.refusal is not None:
-            raise self._peer.refusal
+        refusal = self._peer.refusal()
+        if refusal is not None:
+            raise refusal
         unknown = tuple(key for key, _ in message.parameters if key.startswith("_pq_."))
         if message.minor > 0 or unknown:
             yield NegotiateProtocolVersion(messages.PROTOCOL_3_0, unknown).encode()
