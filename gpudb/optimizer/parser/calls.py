@@ -53,6 +53,8 @@ class CallReader(TypeReader):
         ]
     )
     depth = 0
+    bare_call: Token | None = None
+    """Where a call in FROM starts: FILTER and OVER behind it would be its alias."""
     _closings: dict[int, int] | None = None
 
     def expression(self) -> exp.Expression:
@@ -192,7 +194,8 @@ class CallReader(TypeReader):
         if self.token.kind is Kind.STRING and self._may_be_type(arguments):
             modifiers = tuple(_modifier_text(item) for item in arguments["expressions"])
             return self.typed_literal(list(name.parts), modifiers, start)
-        self._call_clauses(arguments)
+        if start is not self.bare_call:
+            self._call_clauses(arguments)
         return self.mark(exp.Anonymous(**arguments), start, start)
 
     def _may_be_type(self, arguments: dict[str, Any]) -> bool:

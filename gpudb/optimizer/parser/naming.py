@@ -72,12 +72,13 @@ def _figure(node: exp.Expression) -> tuple[str, int]:
         return fixed, 2
     if isinstance(node, exp.Column):
         this = node.args["this"]
-        return (this, 2) if isinstance(this, str) else ("", 0)
+        return (this if isinstance(this, str) else node.args["table"], 2)
     if isinstance(node, exp.Anonymous):
         return node.args["this"], 2
     if isinstance(node, exp.Dot):
         field = node.args["expression"]
-        return ("", 0) if isinstance(field, exp.Star) else (field.args["this"], 2)
+        is_star = isinstance(field, exp.Star)
+        return _figure(node.args["this"]) if is_star else (field.args["this"], 2)
     if isinstance(node, exp.Bracket | exp.Collate):
         return _figure(node.args["this"])
     if isinstance(node, exp.Cast):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from sqlglot import exp
 
+from gpudb import errors
 from gpudb.optimizer.keywords import NOT_COLUMN
 from gpudb.optimizer.lexer import Kind, Token
 from gpudb.optimizer.parser.expressions import ExpressionReader
@@ -27,6 +28,9 @@ _LOCK_STRENGTHS = {
 
 class QueryReader(ExpressionReader):
     """Grammar rules for queries."""
+
+    into_refusal = ""
+    """What the statement around says of SELECT INTO (0A000); "" for the general 42601."""
 
     def query(self) -> exp.Expression:
         """A SelectStmt with or without parentheses around it."""
@@ -111,10 +115,10 @@ class QueryReader(ExpressionReader):
             parts["distinct"] = exp.Distinct(on=on)
         else:
             self.accept("all")
-        has_targets = not self._at_empty_targets()
+        has_targets = "distinct" in parts or not self._at_empty_targets()
         parts["expressions"] = self.targets() if has_targets else []
         if self.token.key == "into":
-            self.refuse(self.token, "SELECT ... INTO is not allowed here")
+            self._refuse_into()
         if self.accept("from"):
             parts["from_"] = self.from_list()
         if self.accept("where"):
@@ -126,6 +130,16 @@ class QueryReader(ExpressionReader):
         if self.accept("window"):
             parts["windows"] = self._window_clause()
         return self.mark(exp.Select(**parts), start, start)
+
+    def _refuse_into(self) -> NoReturn:
+        """INTO where no table can be made; the top-level clause is read before queries are."""
+        self.advance()
+        self.accept_any("local", "global")
+        self.accept_any("temp", "temporary", "unlogged")
+        self.accept("table")
+        if self.into_refusal:
+            raise errors.FeatureNotSupported(self.into_refusal)
+        raise self.error_at(self.token, "SELECT ... INTO is not allowed here")
 
     def _at_empty_targets(self) -> bool:
         token = self.token
@@ -459,7 +473,7 @@ class QueryReader(ExpressionReader):
 
     def _function(self) -> exp.Expression:
         """A call without FILTER and OVER: what may stand in FROM."""
-        start = self.token
+        start = self.bare_call = self.token
         node = self.primary()
         if isinstance(node, (exp.Column, exp.Literal, exp.Subquery, exp.Tuple)):
             self.fail(start)

@@ -35,6 +35,7 @@ def create_view(r: ChangeReader, or_replace: bool, persistence: str) -> Statemen
     columns = r.parenthesized_names() if recursive or r.token.key == "(" else ()
     options = pieces.reloptions(r)
     r.expect("as")
+    r.into_refusal = "views must not contain SELECT INTO"
     query = pieces.query_statement(r, changes=False)
     check = ""
     if r.accept("with"):

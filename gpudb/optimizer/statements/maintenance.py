@@ -209,6 +209,7 @@ def copy(r: ChangeReader) -> Statement:
 
 def _copied_query(r: ChangeReader) -> QueryStatement:
     r.expect("(")
+    r.into_refusal = "COPY (SELECT INTO) is not supported"
     query = pieces.query_statement(r)
     r.expect(")")
     return query

@@ -89,7 +89,10 @@ def object_of(r: ChangeReader, kind: str) -> ObjectName:
     """An object of a kind, with what its kind needs to be found."""
     start = r.token
     if kind in _WITH_ARGUMENTS:
-        return pieces.function_object(r)
+        found = pieces.function_object(r)
+        if kind == "aggregate" and found.arguments is None:
+            r.fail()
+        return found
     if kind in ("type", "domain"):
         return pieces.type_object(r)
     if kind in ("cast", "operator", "transform", "large object"):
@@ -124,11 +127,9 @@ def _as_text(r: ChangeReader, kind: str) -> ObjectName:
         r.name()
     else:
         parts: list[str] = []
-        while r.peek().key == ".":
+        while r.token.kind is not Kind.OPERATOR:
             parts.append(r.name())
-            r.advance()
-        if r.token.kind is not Kind.OPERATOR:
-            r.fail()
+            r.expect(".")
         parts.append(r.advance().key)
         name = QualifiedName(tuple(parts), r.position(start))
         return ObjectName(

@@ -111,8 +111,7 @@ def _storage(r: ChangeReader) -> tuple[str, tuple[Option, ...], str, str]:
     options: tuple[Option, ...] = ()
     if r.accept("without"):
         r.expect("oids")
-    elif r.token.key == "with" and r.peek().key == "(":
-        r.advance()
+    elif r.accept("with"):
         options = pieces.definition_list(r)
     on_commit = ""
     if r.accept("on", "commit"):
@@ -151,11 +150,20 @@ def partition_bound(r: ChangeReader) -> Slice:
         return r.slice_from(start)
     r.expect("for", "values")
     word = r.choose("in", "from", "with")
-    pieces.skip_parentheses(r)
+    if word == "with":
+        pieces.skip_parentheses(r)
+        return r.slice_from(start)
+    _bound_values(r)
     if word == "from":
         r.expect("to")
-        pieces.skip_parentheses(r)
+        _bound_values(r)
     return r.slice_from(start)
+
+
+def _bound_values(r: ChangeReader) -> None:
+    r.expect("(")
+    r.expressions()
+    r.expect(")")
 
 
 def _typed_elements(r: ChangeReader) -> tuple[TableElement, ...]:
@@ -341,10 +349,10 @@ def column_constraints(
 
 
 def _column_constraint(r: ChangeReader) -> Constraint | None:
-    if r.at("not", "null"):
+    word = r.token.key
+    if word == "not" and r.peek().key not in ("deferrable", "valid"):
         r.expect("not", "null")
         return Constraint("not null")
-    word = r.token.key
     if word in ("null", "unique"):
         r.advance()
         return Constraint("null") if word == "null" else _key_options(r, "unique")
