@@ -429,7 +429,7 @@ class FakeBackend:
 
     def __init__(self, password: str = "secret") -> None:
         self.sessions: list[FakeSession] = []
-        self._verifier = auth.make_verifier(password, iterations=64)
+        self._verifier = auth.make_verifier(password)
         self.limit: IdleLimit | None = None
 
     def verifier(self, user: str) -> str | None:

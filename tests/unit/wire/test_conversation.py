@@ -176,8 +176,8 @@ def test_cancel_request_is_passed_on_without_an_answer() -> None:
         (b"select", "T D C(SELECT 1) Z(I)"),
         (b"rows 0", "T(?column?:23/0) C(SELECT 0) Z(I)"),
         (b"begin; select 1; commit; select 2",
-         "C(BEGIN) T(?column?:23/0) D(1) C(SELECT 1) C(COMMIT) T(?column?:23/0) D(2) "
-         "C(SELECT 1) Z(I)"),
+         "C(BEGIN) T(?column?:23/0) D(1) C(SELECT 1) C(COMMIT) "  # noqa: ISC004
+         "T(?column?:23/0) D(2) C(SELECT 1) Z(I)"),
         (b"select 1; fail; select 2", "T(?column?:23/0) D(1) C(SELECT 1) E(ERROR 22012) Z(I)"),
         (b"fail after 2", "T(?column?:23/0) D(0) D(1) E(ERROR 22012) Z(I)"),
         (b"nonsense", "E(ERROR 42601) Z(I)"),
@@ -209,7 +209,7 @@ def test_error_fields_and_position() -> None:
 
 
 def test_invalid_bytes_are_shown() -> None:
-    kind, body = split_messages(Client().raw(Query(b"\xe3\x28\x81 x").encode()))[0]
+    _, body = split_messages(Client().raw(Query(b"\xe3\x28\x81 x").encode()))[0]
     assert report(body)["M"] == 'invalid byte sequence for encoding "UTF8": 0xe3 0x28 0x81'
 
 
@@ -254,9 +254,11 @@ def test_binary_results() -> None:
         b"".join(
             each.encode()
             for each in (
-                Parse(b"", b"select 258"), Bind(b"", b"", result_formats=(1,)), Execute(b""),
+                Parse(b"", b"select 258"),
+                Bind(b"", b"", result_formats=(1,)),
+                Execute(b""),
             )
-        )  # fmt: skip
+        )
     )
     assert split_messages(data)[2] == ("D", b"\0\1\0\0\0\4\0\0\1\2")
 
