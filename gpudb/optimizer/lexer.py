@@ -97,7 +97,9 @@ _SIGN_KEEPERS = frozenset("~!@#^&|`?%")
 
 def syntax_error(text: str, token: Token) -> errors.SyntaxError:
     """PostgreSQL's ``syntax error at or near`` for a token of ``text``."""
-    if token.kind is Kind.END:
+    if token.start == len(text) or (
+        token.kind is Kind.END and token.start == token.end
+    ):
         return errors.SyntaxError(
             "syntax error at end of input", position=token.start + 1
         )
@@ -162,7 +164,7 @@ def split(tokens: list[Token]) -> list[list[Token]]:
         key = token.key
         if token.kind is Kind.END or (key == ";" and depth <= 0 and body == 0):
             if current:
-                current.append(Token(Kind.END, "", "", token.start, token.start))
+                current.append(Token(Kind.END, "", "", token.start, token.end))
                 statements.append(current)
             current = []
             depth = 0

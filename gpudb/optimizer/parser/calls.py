@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from sqlglot import exp
 
@@ -329,13 +329,22 @@ class CallReader(TypeReader):
         start = self.advance()
         frame: dict[str, Any] = {"kind": start.key}
         if self.accept("between"):
+            first = self.token
             frame["start"], frame["start_side"] = self._frame_bound()
             self.expect("and")
+            last = self.token
             frame["end"], frame["end_side"] = self._frame_bound()
+            self._check_frame(frame, first, last)
         else:
+            bound = self.token
             frame["start"], frame["start_side"] = self._frame_bound()
             frame["end"], frame["end_side"] = None, "current row"
-        self._check_frame(frame, start)
+            if frame["start_side"] == "following":
+                self._fail_frame(
+                    bound,
+                    "frame starting from following row cannot end with current row",
+                )
+            self._check_frame(frame, bound, bound)
         if self.accept("exclude"):
             word = self.choose("current", "group", "ties", "no")
             if word == "current":
@@ -355,21 +364,23 @@ class CallReader(TypeReader):
         value = self.expression()
         return value, self.choose(*_FRAME_SIDES)
 
-    def _check_frame(self, frame: dict[str, Any], start: Token) -> None:
-        first, last = frame["start_side"], frame["end_side"]
-        message = ""
-        if first == "unbounded following":
-            message = "frame start cannot be UNBOUNDED FOLLOWING"
-        elif last == "unbounded preceding":
-            message = "frame end cannot be UNBOUNDED PRECEDING"
-        elif first == "current row" and last == "preceding":
-            message = "frame starting from current row cannot have preceding rows"
-        elif first == "following" and last in ("preceding", "current row"):
-            message = "frame starting from following row cannot end with current row"
-            if last == "preceding":
-                message = "frame starting from following row cannot have preceding rows"
-        if message:
-            raise errors.WindowingError(message, position=self.position(start))
+    def _check_frame(self, frame: dict[str, Any], first: Token, last: Token) -> None:
+        start_side, end_side = frame["start_side"], frame["end_side"]
+        if start_side == "unbounded following":
+            self._fail_frame(first, "frame start cannot be UNBOUNDED FOLLOWING")
+        if end_side == "unbounded preceding":
+            self._fail_frame(last, "frame end cannot be UNBOUNDED PRECEDING")
+        if start_side == "current row" and end_side == "preceding":
+            self._fail_frame(
+                last, "frame starting from current row cannot have preceding rows"
+            )
+        if start_side == "following" and end_side in ("preceding", "current row"):
+            self._fail_frame(
+                last, "frame starting from following row cannot have preceding rows"
+            )
+
+    def _fail_frame(self, at: Token, message: str) -> NoReturn:
+        raise errors.WindowingError(message, position=self.position(at))
 
     # --- calls with a grammar of their own ---
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from gpudb.optimizer.keywords import NOT_COLUMN
+from gpudb.optimizer.keywords import NOT_COLUMN, RESERVED
 from gpudb.optimizer.lexer import Kind, Token
 from gpudb.optimizer.parser.calls import CallReader
 from gpudb.optimizer.statements.nodes.base import QualifiedName
@@ -428,6 +428,8 @@ class ExpressionReader(CallReader):
         start = self.token
         following = self.tokens[self.index + 1]
         if following.key not in (".", "(", "[") and following.kind is not Kind.STRING:
+            if start.key in NOT_COLUMN and start.key not in RESERVED:
+                self.fail(following)
             return self.mark(exp.Column(this=self.name()), start, start)
         parts = self._name_parts(start)
         key = self.token.key

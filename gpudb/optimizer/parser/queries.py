@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from sqlglot import exp
 
 from gpudb import errors
-from gpudb.optimizer.keywords import NOT_COLUMN
+from gpudb.optimizer.keywords import NOT_COLUMN, NOT_FUNCTION
 from gpudb.optimizer.lexer import Kind, Token
 from gpudb.optimizer.parser.expressions import ExpressionReader
 from gpudb.optimizer.statements.nodes.base import QualifiedName
@@ -429,17 +429,19 @@ class QueryReader(ExpressionReader):
         while self.peek(ahead).key == ".":
             ahead += 2
         if self.peek(ahead).key == "(":
-            return True
+            is_table_word = ahead == 1 and token.key in _TABLE_WORDS
+            return not is_table_word
         return ahead == 1 and token.key in _VALUE_FUNCTIONS
 
     def _derived(self, start: Token, *, lateral: bool) -> exp.Expression:
         """A subquery in FROM."""
+        opening = self.token
         query = self.parenthesized_query()
         alias = self._alias()
         if alias is None:
             what = "VALUES" if type(query) is exp.Values else "subquery"
             example = "(VALUES ...)" if what == "VALUES" else "(SELECT ...)"
-            error = self.error_at(start, f"{what} in FROM must have an alias")
+            error = self.error_at(opening, f"{what} in FROM must have an alias")
             error.hint = f"For example, FROM {example} [AS] foo."
             raise error
         node = exp.Subquery(this=query, lateral=lateral, alias=alias)
@@ -612,3 +614,5 @@ _VALUE_FUNCTIONS = frozenset(
         "current_schema",
     ]
 )
+_TABLE_WORDS = NOT_FUNCTION - NOT_COLUMN - QueryReader.special_calls
+"""Words that name a table even before a parenthesis."""
