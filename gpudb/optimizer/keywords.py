@@ -110,7 +110,7 @@ RESERVED = frozenset(_RESERVED.split())
 
 
 def needs_quotes(name: str) -> bool:
-    """Whether quote_ident() quotes ``name``: not a lower-case word, or a key word not unreserved."""
+    """Whether quote_ident() quotes ``name``: no lower-case word, or a key word not unreserved."""
     if not name or not (name[0] == "_" or "a" <= name[0] <= "z"):
         return True
     if not all(c == "_" or "a" <= c <= "z" or "0" <= c <= "9" for c in name):

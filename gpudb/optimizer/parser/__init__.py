@@ -114,9 +114,7 @@ def _expression_list(reader: ChangeReader) -> exp.Expression:
 def _parse(
     source: Slice | str, name: str, rule: Callable[[ChangeReader], exp.Expression]
 ) -> exp.Expression:
-    text, offset = (
-        (source, 0) if isinstance(source, str) else (source.text, source.offset)
-    )
+    text, offset = (source, 0) if isinstance(source, str) else (source.text, source.offset)
     key = (text, offset, name)
     tree = TREES.get(key)
     if tree is not None:

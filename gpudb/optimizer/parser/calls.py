@@ -136,9 +136,7 @@ class CallReader(TypeReader):
         elif kind is Kind.HEX:
             node = exp.HexString(this=token.value)
         elif token.key == "national":
-            node = self.cast(
-                self.string_node(token, token.value), TypeName("bpchar", "pg_catalog")
-            )
+            node = self.cast(self.string_node(token, token.value), TypeName("bpchar", "pg_catalog"))
         else:
             node = exp.Literal(this=token.value, is_string=kind is Kind.STRING)
         return self.mark(node, token, token)
@@ -148,9 +146,7 @@ class CallReader(TypeReader):
 
     def cast(self, node: exp.Expression, type_name: TypeName) -> exp.Expression:
         """A Cast to the type (``type_name()`` of gpudb.optimizer.parser reads it back)."""
-        return exp.Cast(
-            this=node, to=exp.DataType(this=exp.DType.USERDEFINED, kind=type_name)
-        )
+        return exp.Cast(this=node, to=exp.DataType(this=exp.DType.USERDEFINED, kind=type_name))
 
     def constant_of(self, type_name: TypeName, start: Token) -> exp.Expression:
         """A typed literal whose string comes next, with an interval's fields behind it."""
@@ -169,24 +165,18 @@ class CallReader(TypeReader):
         schema = parts[-2] if len(parts) > 1 else ""
         name = TypeName(parts[-1], schema, modifiers, position=self.position(start))
         token = self.advance()
-        return self.mark(
-            self.cast(self.string_node(token, token.value), name), start, start
-        )
+        return self.mark(self.cast(self.string_node(token, token.value), name), start, start)
 
     def syntax_call(self, name: str, operands: list[exp.Expression]) -> exp.Expression:
         """A call of a pg_catalog function that came from SQL syntax."""
-        return exp.Anonymous(
-            this=name, schema="pg_catalog", expressions=operands, syntax=True
-        )
+        return exp.Anonymous(this=name, schema="pg_catalog", expressions=operands, syntax=True)
 
     # --- general calls ---
 
     def call(self, name: QualifiedName, start: Token) -> exp.Expression:
         """A function call from its opening parenthesis on, with FILTER, OVER and the rest."""
         if len(name.parts) > 3:
-            raise self.error_at(
-                start, f"improper qualified name (too many dotted names): {name}"
-            )
+            raise self.error_at(start, f"improper qualified name (too many dotted names): {name}")
         arguments: dict[str, Any] = {"this": name.name, "schema": name.schema}
         self.advance()
         self._arguments(arguments)
@@ -200,10 +190,7 @@ class CallReader(TypeReader):
 
     def _may_be_type(self, arguments: dict[str, Any]) -> bool:
         items = arguments["expressions"]
-        return (
-            bool(items)
-            and not {"star", "distinct", "variadic", "order"} & arguments.keys()
-        )
+        return bool(items) and not {"star", "distinct", "variadic", "order"} & arguments.keys()
 
     def _arguments(self, arguments: dict[str, Any]) -> None:
         """What stands between a call's parentheses."""
@@ -231,18 +218,14 @@ class CallReader(TypeReader):
         if start.kind in (Kind.WORD, Kind.QUOTED) and self.peek().key in ("=>", ":="):
             name = self.type_or_function_name()
             self.advance()
-            return self.mark(
-                exp.Kwarg(this=name, expression=self.expression()), start, start
-            )
+            return self.mark(exp.Kwarg(this=name, expression=self.expression()), start, start)
         return self.expression()
 
     def _call_clauses(self, arguments: dict[str, Any]) -> None:
         if self.at("within", "group"):
             at = self.token
             if "order" in arguments:
-                raise self.error_at(
-                    at, "cannot use multiple ORDER BY clauses with WITHIN GROUP"
-                )
+                raise self.error_at(at, "cannot use multiple ORDER BY clauses with WITHIN GROUP")
             if arguments.get("distinct"):
                 raise self.error_at(at, "cannot use DISTINCT with WITHIN GROUP")
             if arguments.get("variadic"):
@@ -276,9 +259,7 @@ class CallReader(TypeReader):
 
     def _ordered(self) -> exp.Expression:
         start = self.token
-        node = exp.Ordered(
-            this=self.expression(), desc=False, nulls_first=None, operator=None
-        )
+        node = exp.Ordered(this=self.expression(), desc=False, nulls_first=None, operator=None)
         if self.accept("using"):
             node.set("operator", self._using_operator())
         elif self.accept_any("asc", "desc") == "desc":
@@ -371,13 +352,9 @@ class CallReader(TypeReader):
         if end_side == "unbounded preceding":
             self._fail_frame(last, "frame end cannot be UNBOUNDED PRECEDING")
         if start_side == "current row" and end_side == "preceding":
-            self._fail_frame(
-                last, "frame starting from current row cannot have preceding rows"
-            )
+            self._fail_frame(last, "frame starting from current row cannot have preceding rows")
         if start_side == "following" and end_side in ("preceding", "current row"):
-            self._fail_frame(
-                last, "frame starting from following row cannot have preceding rows"
-            )
+            self._fail_frame(last, "frame starting from following row cannot have preceding rows")
 
     def _fail_frame(self, at: Token, message: str) -> NoReturn:
         raise errors.WindowingError(message, position=self.position(at))
@@ -477,9 +454,7 @@ class CallReader(TypeReader):
             if self.accept("similar"):
                 pattern = self.expression()
                 self.expect("escape")
-                return self.syntax_call(
-                    "substring", [first, pattern, self.expression()]
-                )
+                return self.syntax_call("substring", [first, pattern, self.expression()])
             if self.token.key in ("from", "for"):
                 return self.syntax_call("substring", [first, *self._substring_bounds()])
         return self._plain_call("substring", first)

@@ -58,14 +58,10 @@ class ChangeReader(QueryReader):
         node = self.relation()
         start = self.token
         name = None
-        if self.accept("as") or (
-            not needs_as and self._at_alias() and start.key != "set"
-        ):
+        if self.accept("as") or (not needs_as and self._at_alias() and start.key != "set"):
             name = self.name()
         if name is not None:
-            node.set(
-                "alias", self.mark(exp.TableAlias(this=name, columns=[]), start, start)
-            )
+            node.set("alias", self.mark(exp.TableAlias(this=name, columns=[]), start, start))
         return node
 
     def _target_columns(self) -> list[exp.Expression]:
@@ -143,9 +139,7 @@ class ChangeReader(QueryReader):
         target: exp.Expression
         if start.key == "(":
             columns = self._target_columns()
-            target = self.mark(
-                exp.Tuple(expressions=columns, explicit=False), start, start
-            )
+            target = self.mark(exp.Tuple(expressions=columns, explicit=False), start, start)
         else:
             target = self._set_target()
         at = self.token
@@ -226,13 +220,9 @@ class ChangeReader(QueryReader):
             self.expect("values")
             row_start = self.token
             self.expect("(")
-            row = self.mark(
-                exp.Tuple(expressions=self.expressions()), row_start, row_start
-            )
+            row = self.mark(exp.Tuple(expressions=self.expressions()), row_start, row_start)
             self.expect(")")
-            parts["expression"] = self.mark(
-                exp.Values(expressions=[row]), values, values
-            )
+            parts["expression"] = self.mark(exp.Values(expressions=[row]), values, values)
         return self.mark(exp.Insert(**parts), start, start)
 
 

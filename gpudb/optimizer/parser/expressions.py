@@ -13,9 +13,7 @@ from gpudb.optimizer.parser.calls import CallReader
 from gpudb.optimizer.statements.nodes.base import QualifiedName
 
 # Binding powers of PostgreSQL's grammar, weakest first.
-_OR, _AND, _NOT, _IS, _COMPARE, _IN, _PATTERN, _OPERATOR, _ADD, _MULTIPLY, _POWER = (
-    range(1, 12)
-)
+_OR, _AND, _NOT, _IS, _COMPARE, _IN, _PATTERN, _OPERATOR, _ADD, _MULTIPLY, _POWER = range(1, 12)
 _AT, _COLLATE, _SIGN = 12, 13, 14
 
 _SYMBOL_POWER = {
@@ -48,6 +46,7 @@ _WORD_POWER = {
     "collate": _COLLATE,
 }
 _AFTER_NOT = frozenset(("between", "in", "like", "ilike", "similar"))
+_PLAIN_CONSTANTS = frozenset((Kind.INTEGER, Kind.DECIMAL, Kind.STRING))
 _QUANTIFIERS = frozenset(("any", "some", "all"))
 _PATTERNS: dict[str, type[exp.Expression]] = {
     "like": exp.Like,
@@ -64,7 +63,7 @@ class ExpressionReader(CallReader):
     def expression(self) -> exp.Expression:
         """An a_expr."""
         token = self.token
-        if token.kind in (Kind.INTEGER, Kind.STRING):
+        if token.kind in _PLAIN_CONSTANTS:
             following = self.tokens[self.index + 1].key
             if following == "," or following == ")":
                 self.advance()
@@ -130,15 +129,13 @@ class ExpressionReader(CallReader):
         key = start.key
         if key == "not" and full:
             self.advance()
-            return self.mark(
-                exp.Not(this=self._operators(_NOT - 1, full=True)), start, start
-            )
+            return self.mark(exp.Not(this=self._operators(_NOT - 1, full=True)), start, start)
         if start.kind is Kind.OPERATOR:
             return self._prefix_operator(start, full=full)
         if key == "operator" and self.peek().key == "(":
             schema, name = self._qualified_operator()
             operand = self._operators(_OPERATOR, full=full)
-            return self._operation(start, start, None, name, operand, schema)
+            return self._operation(start, None, name, operand, schema)
         return self._typecasts(self.primary(), start)
 
     def _prefix_operator(self, start: Token, *, full: bool) -> exp.Expression:
@@ -147,32 +144,25 @@ class ExpressionReader(CallReader):
             if key in _SYMBOL_POWER or key == "=>":
                 self.fail()
             self.advance()
-            return self._operation(
-                start, start, None, key, self._operators(_OPERATOR, full=full)
-            )
+            return self._operation(start, start, None, key, self._operators(_OPERATOR, full=full))
         self.advance()
         operand = self._operators(_SIGN, full=full)
-        if (
-            key == "-"
-            and type(operand) is exp.Literal
-            and not operand.args["is_string"]
-        ):
+        if key == "-" and type(operand) is exp.Literal and not operand.args["is_string"]:
             text = operand.args["this"]
             negated = text[1:] if text.startswith("-") else "-" + text
             return self.mark(exp.Literal(this=negated, is_string=False), start, start)
-        return self._operation(start, start, None, key, operand)
+        return self._operation(start, None, key, operand)
 
     def _operation(
         self,
         start: Token,
-        at: Token,
         left: exp.Expression | None,
         name: str,
         right: exp.Expression,
         schema: str = "",
     ) -> exp.Expression:
         node = exp.Operator(this=left, operator=name, schema=schema, expression=right)
-        return self.mark(node, start, at)
+        return self.mark(node, start, start)
 
     def _typecasts(self, node: exp.Expression, start: Token) -> exp.Expression:
         while self.token.key == "::":
@@ -188,9 +178,7 @@ class ExpressionReader(CallReader):
         if token.kind is Kind.OPERATOR:
             self.advance()
             right = self._right_side(power, full=full)
-            node = exp.Operator(
-                this=left, operator=token.key, schema="", expression=right
-            )
+            node = exp.Operator(this=left, operator=token.key, schema="", expression=right)
             is_quantified = isinstance(right, (exp.Any, exp.All))
             return node, power != _COMPARE or is_quantified
         if power in (_AND, _OR):
@@ -203,9 +191,7 @@ class ExpressionReader(CallReader):
         if self_key == "operator":
             schema, name = self._qualified_operator()
             right = self._right_side(_OPERATOR, full=full)
-            return exp.Operator(
-                this=left, operator=name, schema=schema, expression=right
-            ), True
+            return exp.Operator(this=left, operator=name, schema=schema, expression=right), True
         self.advance()
         if self_key == "collate":
             return exp.Collate(this=left, collation=self.qualified_name()), True
@@ -228,9 +214,7 @@ class ExpressionReader(CallReader):
         kind = exp.All if word.key == "all" else exp.Any
         return self.mark(kind(this=operand), word, word)
 
-    def _connected(
-        self, left: exp.Expression, start: Token, power: int
-    ) -> exp.Expression:
+    def _connected(self, left: exp.Expression, start: Token, power: int) -> exp.Expression:
         """AND or OR over all operands of a chain (one flat node)."""
         key = self.token.key
         kind: type[exp.Expression] = exp.And if power == _AND else exp.Or
@@ -252,9 +236,7 @@ class ExpressionReader(CallReader):
 
     # --- tests ---
 
-    def _is_test(
-        self, left: exp.Expression, *, full: bool
-    ) -> tuple[exp.Expression, bool]:
+    def _is_test(self, left: exp.Expression, *, full: bool) -> tuple[exp.Expression, bool]:
         word = self.advance().key
         if word == "isnull" or word == "notnull":
             return exp.Is(this=left, test="null", negated=word == "notnull"), True
@@ -293,9 +275,7 @@ class ExpressionReader(CallReader):
             low = self.b_expression()
             self.expect("and")
             high = self._operators(_IN, full=True)
-            node = exp.Between(
-                this=left, low=low, high=high, symmetric=symmetric, negated=negated
-            )
+            node = exp.Between(this=left, low=low, high=high, symmetric=symmetric, negated=negated)
             return node, False
         if word == "similar":
             self.expect("to")
@@ -304,9 +284,7 @@ class ExpressionReader(CallReader):
             return kind(this=left, expression=self._quantified(), negated=negated), True
         pattern = self._operators(_IN, full=True)
         escape = self._operators(_IN, full=True) if self.accept("escape") else None
-        return kind(
-            this=left, expression=pattern, escape=escape, negated=negated
-        ), False
+        return kind(this=left, expression=pattern, escape=escape, negated=negated), False
 
     def _in(self, left: exp.Expression, negated: bool) -> exp.Expression:
         if self.opens_query():
@@ -391,16 +369,12 @@ class ExpressionReader(CallReader):
                 subscripts = [self._subscript()]
                 while self.token.key == "[":
                     subscripts.append(self._subscript())
-                node = self.mark(
-                    exp.Bracket(this=node, expressions=subscripts), start, start
-                )
+                node = self.mark(exp.Bracket(this=node, expressions=subscripts), start, start)
             elif key == ".":
                 at = self.advance()
                 if self.token.key == "*":
                     self.advance()
-                    node = self.mark(
-                        exp.Dot(this=node, expression=exp.Star()), start, at
-                    )
+                    node = self.mark(exp.Dot(this=node, expression=exp.Star()), start, at)
                     if self.token.key in (".", "["):
                         raise self.error_at(start, 'improper use of "*"')
                     return node
@@ -469,9 +443,7 @@ class ExpressionReader(CallReader):
                 f"improper qualified name (too many dotted names): {'.'.join(parts)}",
             )
         this: Any = exp.Star() if parts[-1] == "*" else parts[-1]
-        names = dict(
-            zip(("table", "db", "catalog"), reversed(parts[:-1]), strict=False)
-        )
+        names = dict(zip(("table", "db", "catalog"), reversed(parts[:-1]), strict=False))
         return exp.Column(this=this, **names)
 
     def _keyword_typed_literal(self) -> exp.Expression | None:
@@ -504,27 +476,19 @@ class ExpressionReader(CallReader):
         while self.accept("when"):
             condition = self.expression()
             self.expect("then")
-            arms.append(
-                self.mark(
-                    exp.If(this=condition, true=self.expression()), self_at, self_at
-                )
-            )
+            arms.append(self.mark(exp.If(this=condition, true=self.expression()), self_at, self_at))
             self_at = self.token
         if not arms:
             self.fail()
         default = self.expression() if self.accept("else") else None
         self.expect("end")
-        return self.mark(
-            exp.Case(this=subject, ifs=arms, default=default), start, start
-        )
+        return self.mark(exp.Case(this=subject, ifs=arms, default=default), start, start)
 
     def _array(self) -> exp.Expression:
         start = self.advance()
         if self.token.key == "[":
             return self._array_items(start)
-        return self.mark(
-            exp.Array(query=self.parenthesized_query(), expressions=[]), start, start
-        )
+        return self.mark(exp.Array(query=self.parenthesized_query(), expressions=[]), start, start)
 
     def _array_items(self, start: Token) -> exp.Expression:
         self.enter()
@@ -532,9 +496,7 @@ class ExpressionReader(CallReader):
         items: list[exp.Expression] = []
         while self.token.key != "]":
             nested = self.token
-            items.append(
-                self._array_items(nested) if nested.key == "[" else self.expression()
-            )
+            items.append(self._array_items(nested) if nested.key == "[" else self.expression())
             if self.token.key != "]":
                 self.expect(",")
                 if self.token.key == "]":
@@ -597,9 +559,7 @@ class ExpressionReader(CallReader):
         return self.mark(exp.Grouping(expressions=items), start, start)
 
 
-_WITH_PRECISION = frozenset(
-    ("current_time", "current_timestamp", "localtime", "localtimestamp")
-)
+_WITH_PRECISION = frozenset(("current_time", "current_timestamp", "localtime", "localtimestamp"))
 _CURRENT = (
     "current_date",
     *sorted(_WITH_PRECISION),

@@ -50,10 +50,8 @@ def function_name(node: exp.Expression) -> tuple[str, str]:
 
 def type_name(node: exp.Expression) -> TypeName:
     """The type of a Cast or of a ColumnDef."""
-    if isinstance(node, exp.ColumnDef):
-        kind = node.args["kind"]
-    else:
-        kind = node.args["to"].args["kind"]
+    is_definition = isinstance(node, exp.ColumnDef)
+    kind = node.args["kind"] if is_definition else node.args["to"].args["kind"]
     assert isinstance(kind, TypeName)
     return kind
 

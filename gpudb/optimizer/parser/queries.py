@@ -44,9 +44,7 @@ class QueryReader(ExpressionReader):
         self.leave()
         return body
 
-    def attach_with(
-        self, body: exp.Expression, clause: exp.Expression, start: Token
-    ) -> None:
+    def attach_with(self, body: exp.Expression, clause: exp.Expression, start: Token) -> None:
         if body.args.get("with_") is not None:
             raise self.error_at(start, "multiple WITH clauses not allowed")
         body.set("with_", clause)
@@ -66,9 +64,7 @@ class QueryReader(ExpressionReader):
             at = self.advance()
             quantifier = self.accept_any("all", "distinct")
             right = self._set_operation(self.token, power)
-            node = _SET_OPERATIONS[key](
-                this=left, expression=right, distinct=quantifier != "all"
-            )
+            node = _SET_OPERATIONS[key](this=left, expression=right, distinct=quantifier != "all")
             left = self.mark(node, start, at)
 
     def _simple_query(self) -> exp.Expression:
@@ -81,9 +77,7 @@ class QueryReader(ExpressionReader):
             self.advance()
             table = self.relation()
             star = self.mark(exp.Star(), start, start)
-            return self.mark(
-                exp.Select(expressions=[star], from_=[table]), start, start
-            )
+            return self.mark(exp.Select(expressions=[star], from_=[table]), start, start)
         if start.key != "(":
             self.fail()
         return self.parenthesized_query()
@@ -217,9 +211,7 @@ class QueryReader(ExpressionReader):
         at = self.token
         if at.key == "order":
             if body.args.get("order"):
-                raise self.error_at(
-                    self.peek(2), "multiple ORDER BY clauses not allowed"
-                )
+                raise self.error_at(self.peek(2), "multiple ORDER BY clauses not allowed")
             body.set("order", self.order_by())
         seen: set[str] = set()
         while True:
@@ -262,9 +254,7 @@ class QueryReader(ExpressionReader):
         self.choose("first", "next")
         token = self.token
         if token.key in ("row", "rows"):
-            count: exp.Expression = self.mark(
-                exp.Literal(this="1", is_string=False), token, token
-            )
+            count: exp.Expression = self.mark(exp.Literal(this="1", is_string=False), token, token)
         elif token.key in ("+", "-"):
             sign = self.advance()
             number = self.number_text()
@@ -277,9 +267,7 @@ class QueryReader(ExpressionReader):
         if self.accept("with"):
             self.expect("ties")
             if not body.args.get("order"):
-                raise self.error_at(
-                    token, "WITH TIES cannot be specified without ORDER BY clause"
-                )
+                raise self.error_at(token, "WITH TIES cannot be specified without ORDER BY clause")
             body.args["limit_with_ties"] = True
         else:
             self.expect("only")
@@ -305,9 +293,7 @@ class QueryReader(ExpressionReader):
             wait = self.accept_any("nowait", "skip")
             if wait == "skip":
                 self.expect("locked")
-            lock = exp.Lock(
-                update=True, strength=strength, tables=tuple(tables), wait=wait
-            )
+            lock = exp.Lock(update=True, strength=strength, tables=tuple(tables), wait=wait)
             locks.append(self.mark(lock, start, start))
         body.set("locks", locks)
 

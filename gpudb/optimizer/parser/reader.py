@@ -112,9 +112,7 @@ class Reader:
     def slice_from(self, start: Token) -> Slice:
         """The source from a token up to the last one taken."""
         end = self.tokens[self.index - 1].end if self.index else start.start
-        return Slice(
-            self.text[start.start : max(end, start.start)], start.start + self.shift
-        )
+        return Slice(self.text[start.start : max(end, start.start)], start.start + self.shift)
 
     # --- names ---
 
@@ -146,9 +144,7 @@ class Reader:
 
     def at_bare_label(self) -> bool:
         token = self.token
-        return token.kind is Kind.QUOTED or (
-            token.kind is Kind.WORD and token.key not in NEEDS_AS
-        )
+        return token.kind is Kind.QUOTED or (token.kind is Kind.WORD and token.key not in NEEDS_AS)
 
     def type_or_function_name(self) -> str:
         token = self.token
@@ -190,9 +186,7 @@ class Reader:
         start = self.token
         name = self.qualified_name()
         if len(name.parts) > 3:
-            raise self.error_at(
-                start, f"improper qualified name (too many dotted names): {name}"
-            )
+            raise self.error_at(start, f"improper qualified name (too many dotted names): {name}")
         return name
 
     def names(self) -> tuple[str, ...]:

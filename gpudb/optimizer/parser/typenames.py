@@ -45,9 +45,7 @@ class TypeReader(Reader):
 
     def at_keyword_type(self) -> bool:
         key = self.token.key
-        return key in KEYWORD_TYPES or (
-            key == "double" and self.peek().key == "precision"
-        )
+        return key in KEYWORD_TYPES or (key == "double" and self.peek().key == "precision")
 
     def type_name(self, *, allow_set: bool = True) -> TypeName:
         """A type with SETOF and array bounds. Raises SyntaxError; %TYPE is refused (0A000)."""
@@ -83,9 +81,7 @@ class TypeReader(Reader):
                 f"improper qualified name (too many dotted names): {'.'.join(parts)}",
             )
         schema = parts[-2] if len(parts) > 1 else ""
-        return TypeName(
-            parts[-1], schema, self._modifiers(), position=self.position(start)
-        )
+        return TypeName(parts[-1], schema, self._modifiers(), position=self.position(start))
 
     def keyword_type(self, *, is_constant: bool) -> TypeName:
         """A type spelled by key words; before a string constant the default length differs."""
@@ -128,9 +124,7 @@ class TypeReader(Reader):
     def _built(
         self, start: Token, name: str, modifiers: tuple[str, ...] = (), fields: str = ""
     ) -> TypeName:
-        return TypeName(
-            name, "pg_catalog", modifiers, fields=fields, position=self.position(start)
-        )
+        return TypeName(name, "pg_catalog", modifiers, fields=fields, position=self.position(start))
 
     def _array_bounds(self) -> tuple[int, ...]:
         if self.accept("array"):

@@ -15,9 +15,7 @@ from gpudb.optimizer.statements.nodes import (
 from gpudb.optimizer.statements.sequences import sequence_option, sequence_options
 
 
-def alter_table(
-    r: ChangeReader, kind: str, target: Relation, if_exists: bool
-) -> Statement:
+def alter_table(r: ChangeReader, kind: str, target: Relation, if_exists: bool) -> Statement:
     """The comma-separated actions after the relation's name."""
     actions = [_action(r, kind)]
     while r.accept(","):
@@ -38,9 +36,7 @@ def _action(r: ChangeReader, kind: str) -> AlterAction:
     if word == "set":
         return _set(r, at)
     if word == "reset":
-        return AlterAction(
-            "reset options", options=pieces.definition_list(r), position=at
-        )
+        return AlterAction("reset options", options=pieces.definition_list(r), position=at)
     if word == "owner":
         r.expect("to")
         return AlterAction("owner", value=pieces.role_name(r), position=at)
@@ -94,17 +90,13 @@ def _add(r: ChangeReader, kind: str, at: int) -> AlterAction:
         "foreign",
     ):
         if kind == "domain":
-            return AlterAction(
-                "add constraint", constraint=domain_constraint(r), position=at
-            )
+            return AlterAction("add constraint", constraint=domain_constraint(r), position=at)
         constraint = tables.table_constraint(r)
         return AlterAction("add constraint", constraint=constraint, position=at)
     r.accept("column")
     exists_ok = pieces.if_not_exists(r)
     definition = tables.column_definition(r)
-    return AlterAction(
-        "add column", definition=definition, if_not_exists=exists_ok, position=at
-    )
+    return AlterAction("add column", definition=definition, if_not_exists=exists_ok, position=at)
 
 
 def domain_constraint(r: ChangeReader) -> Constraint:
@@ -136,17 +128,12 @@ def _alter(r: ChangeReader, kind: str, at: int) -> AlterAction:
     if r.accept("constraint"):
         name = r.name()
         constraint = tables.attributes(r, Constraint("alter"))
-        return AlterAction(
-            "alter constraint", name=name, constraint=constraint, position=at
-        )
+        return AlterAction("alter constraint", name=name, constraint=constraint, position=at)
     if kind == "type":
         r.expect("attribute")
     else:
         r.accept("column")
-    if pieces.at_number(r):
-        name = str(r.unsigned_integer())
-    else:
-        name = r.name()
+    name = str(r.unsigned_integer()) if pieces.at_number(r) else r.name()
     if r.token.key == "type" or r.at("set", "data"):
         return _alter_type(r, name, kind, at)
     word = r.choose("set", "drop", "add", "reset", "restart")
@@ -156,9 +143,7 @@ def _alter(r: ChangeReader, kind: str, at: int) -> AlterAction:
         return _alter_drop(r, name, at)
     if word == "reset":
         options = pieces.definition_list(r)
-        return AlterAction(
-            "reset column options", name=name, options=options, position=at
-        )
+        return AlterAction("reset column options", name=name, options=options, position=at)
     if word == "restart":
         value = None
         if r.accept("with") or pieces.at_number(r):
@@ -201,9 +186,7 @@ def _alter_type(r: ChangeReader, name: str, kind: str, at: int) -> AlterAction:
 def _alter_set(r: ChangeReader, name: str, at: int) -> AlterAction:
     if r.token.key == "(":
         options = pieces.definition_list(r)
-        return AlterAction(
-            "set column options", name=name, options=options, position=at
-        )
+        return AlterAction("set column options", name=name, options=options, position=at)
     word = r.token.key
     if word == "default":
         r.advance()
@@ -218,9 +201,7 @@ def _alter_set(r: ChangeReader, name: str, at: int) -> AlterAction:
         value = r.accept_any("default") or r.name()
         return AlterAction(f"set {word}", name=name, value=value, position=at)
     r.seek(r.index - 1)
-    return AlterAction(
-        "set identity", name=name, options=_identity_options(r), position=at
-    )
+    return AlterAction("set identity", name=name, options=_identity_options(r), position=at)
 
 
 def _identity_options(r: ChangeReader) -> tuple[Option, ...]:
@@ -235,9 +216,7 @@ def _identity_options(r: ChangeReader) -> tuple[Option, ...]:
             when = r.choose("always", "by")
             if when == "by":
                 r.expect("default")
-            found.append(
-                Option("generated", "always" if when == "always" else "by default")
-            )
+            found.append(Option("generated", "always" if when == "always" else "by default"))
         else:
             found.append(sequence_option(r))
     return tuple(found)
@@ -256,9 +235,7 @@ def _alter_drop(r: ChangeReader, name: str, at: int) -> AlterAction:
 
 def _set(r: ChangeReader, at: int) -> AlterAction:
     if r.token.key == "(":
-        return AlterAction(
-            "set options", options=pieces.definition_list(r), position=at
-        )
+        return AlterAction("set options", options=pieces.definition_list(r), position=at)
     if r.accept("default"):
         expression = pieces.expression_slice(r)
         return AlterAction("set default", expression=expression, position=at)

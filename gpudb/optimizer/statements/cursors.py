@@ -63,9 +63,7 @@ def declare(r: ChangeReader) -> Statement:
     binary = False
     scroll: bool | None = None
     insensitive: bool | None = None
-    while (
-        word := r.accept_any("binary", "insensitive", "asensitive", "scroll", "no")
-    ) != "":
+    while (word := r.accept_any("binary", "insensitive", "asensitive", "scroll", "no")) != "":
         if word == "binary":
             binary = True
         elif word == "no":

@@ -44,14 +44,10 @@ def create_view(r: ChangeReader, or_replace: bool, persistence: str) -> Statemen
     if recursive:
         query = _recursive_query(name.name, columns, query)
     is_temporary = persistence == "temporary"
-    return CreateView(
-        name, query, columns, or_replace, is_temporary, recursive, options, check
-    )
+    return CreateView(name, query, columns, or_replace, is_temporary, recursive, options, check)
 
 
-def _recursive_query(
-    name: str, columns: tuple[str, ...], query: QueryStatement
-) -> QueryStatement:
+def _recursive_query(name: str, columns: tuple[str, ...], query: QueryStatement) -> QueryStatement:
     """CREATE RECURSIVE VIEW's query as the WITH RECURSIVE it stands for."""
     quoted = ", ".join(_quoted(column) for column in columns)
     text = (
@@ -152,14 +148,10 @@ def _index_element(r: ChangeReader) -> IndexElement:
             pieces.definition_list(r)
     descending = r.accept_any("asc", "desc") == "desc"
     nulls_first = r.choose("first", "last") == "first" if r.accept("nulls") else None
-    return IndexElement(
-        column, expression, collation, operator_class, descending, nulls_first
-    )
+    return IndexElement(column, expression, collation, operator_class, descending, nulls_first)
 
 
-def create_schema(
-    r: ChangeReader, element: Callable[[ChangeReader], Statement]
-) -> Statement:
+def create_schema(r: ChangeReader, element: Callable[[ChangeReader], Statement]) -> Statement:
     r.expect("schema")
     exists_ok = pieces.if_not_exists(r)
     name = ""
@@ -196,9 +188,7 @@ def database_options(r: ChangeReader) -> tuple[Option, ...]:
         r.accept("=")
         value: str | None = None
         if not r.accept("default"):
-            value = (
-                r.number_text() if pieces.at_number(r) else pieces.boolean_or_string(r)
-            )
+            value = r.number_text() if pieces.at_number(r) else pieces.boolean_or_string(r)
         found.append(Option(name, value, r.position(start)))
     return tuple(found)
 

@@ -79,9 +79,7 @@ def parse_statement(text: str) -> Statement:
     """The only statement of a text; raises SyntaxError when there is not exactly one."""
     found = parse_script(text)
     if len(found) != 1:
-        raise errors.SyntaxError(
-            "cannot insert multiple commands into a prepared statement"
-        )
+        raise errors.SyntaxError("cannot insert multiple commands into a prepared statement")
     return found[0].statement
 
 
@@ -315,9 +313,7 @@ def _alter_relation(r: ChangeReader, kind: str, exists: bool) -> Statement:
     name = ObjectName(target.name)
     if r.token.key in ("rename", "set") or r.at("owner", "to"):
         is_schema = r.token.key != "set" or r.peek().key == "schema"
-        general = (
-            objects.rename_owner_schema(r, kind, name, exists) if is_schema else None
-        )
+        general = objects.rename_owner_schema(r, kind, name, exists) if is_schema else None
         if general is not None and not r.at(","):
             return general
         r.seek(start)

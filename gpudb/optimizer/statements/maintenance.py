@@ -157,16 +157,10 @@ def call(r: ChangeReader) -> Statement:
 # --- EXPLAIN --------------------------------------------------------------------------------------
 
 
-def explain(
-    r: ChangeReader, explainable: Callable[[ChangeReader], Statement]
-) -> Statement:
+def explain(r: ChangeReader, explainable: Callable[[ChangeReader], Statement]) -> Statement:
     r.expect("explain")
     options: tuple[Option, ...] = ()
-    if (
-        r.token.key == "("
-        and not r.opens_query()
-        and r.peek().key not in ("(", "select")
-    ):
+    if r.token.key == "(" and not r.opens_query() and r.peek().key not in ("(", "select"):
         options = pieces.generic_options(r)
     else:
         if r.accept_any("analyze", "analyse"):

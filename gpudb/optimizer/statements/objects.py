@@ -132,9 +132,7 @@ def _as_text(r: ChangeReader, kind: str) -> ObjectName:
             r.expect(".")
         parts.append(r.advance().key)
         name = QualifiedName(tuple(parts), r.position(start))
-        return ObjectName(
-            name, pieces.skip_parentheses(r), text=r.slice_from(start).text
-        )
+        return ObjectName(name, pieces.skip_parentheses(r), text=r.slice_from(start).text)
     return ObjectName(name, text=r.slice_from(start).text)
 
 
@@ -170,9 +168,7 @@ def _drop_user_mapping(r: ChangeReader) -> Statement:
     r.expect("for")
     name = QualifiedName((pieces.role_name(r),))
     r.expect("server")
-    return Drop(
-        "user mapping", (ObjectName(name, on=QualifiedName((r.name(),))),), exists
-    )
+    return Drop("user mapping", (ObjectName(name, on=QualifiedName((r.name(),))),), exists)
 
 
 def truncate(r: ChangeReader) -> Statement:
@@ -202,9 +198,7 @@ def security_label(r: ChangeReader) -> Statement:
     kind = object_kind(r)
     target = object_of(r, kind)
     r.expect("is")
-    return SecurityLabel(
-        kind, target, None if r.accept("null") else r.string(), provider
-    )
+    return SecurityLabel(kind, target, None if r.accept("null") else r.string(), provider)
 
 
 _MEMBERS = {

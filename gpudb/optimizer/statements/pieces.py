@@ -136,9 +136,7 @@ def role_name(r: ChangeReader) -> str:
     token = r.token
     name = r.non_reserved()
     if name in ("public", "none") and token.kind is Kind.WORD:
-        raise errors.ReservedName(
-            f'role name "{name}" is reserved', position=r.position(token)
-        )
+        raise errors.ReservedName(f'role name "{name}" is reserved', position=r.position(token))
     return name
 
 
@@ -175,9 +173,7 @@ def generic_options(r: ChangeReader) -> tuple[Option, ...]:
 def _generic_option(r: ChangeReader) -> Option:
     start = r.token
     name = r.accept_any("analyze", "analyse") or r.label()
-    return Option(
-        "analyze" if name == "analyse" else name, _generic_value(r), r.position(start)
-    )
+    return Option("analyze" if name == "analyse" else name, _generic_value(r), r.position(start))
 
 
 def _generic_value(r: ChangeReader) -> str | tuple[str, ...] | None:

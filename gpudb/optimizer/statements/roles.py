@@ -68,9 +68,7 @@ def _role_option(r: ChangeReader) -> Option:
     if r.accept("sysid"):
         return Option("sysid", str(r.unsigned_integer()), at)
     if r.accept_any("role", "user", "admin"):
-        return Option(
-            "admin" if start.key == "admin" else "role", pieces.role_names(r), at
-        )
+        return Option("admin" if start.key == "admin" else "role", pieces.role_names(r), at)
     if r.accept("in"):
         r.choose("role", "group")
         return Option("in role", pieces.role_names(r), at)
@@ -316,6 +314,4 @@ def _default_grant(r: ChangeReader) -> Grant:
     if not is_revoke:
         option = r.accept("with", "grant", "option")
     cascade = is_revoke and pieces.drop_behavior(r)
-    return Grant(
-        privileges, kind, (), grantees, is_revoke, False, option, cascade=cascade
-    )
+    return Grant(privileges, kind, (), grantees, is_revoke, False, option, cascade=cascade)

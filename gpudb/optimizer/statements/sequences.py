@@ -28,9 +28,7 @@ _STARTS = frozenset(
 )
 
 
-def sequence_options(
-    r: ChangeReader, *, parenthesized: bool = False
-) -> tuple[Option, ...]:
+def sequence_options(r: ChangeReader, *, parenthesized: bool = False) -> tuple[Option, ...]:
     if parenthesized:
         r.expect("(")
     found: list[Option] = []

@@ -72,9 +72,7 @@ def create_table(r: ChangeReader, kind: str) -> Statement:
 def _is_column_list_of_as(r: ChangeReader) -> bool:
     """Whether the parenthesis opens CREATE TABLE AS's column names: only names and commas."""
     ahead = 1
-    while (
-        r.peek(ahead).kind in (Kind.WORD, Kind.QUOTED) and r.peek(ahead + 1).key == ","
-    ):
+    while r.peek(ahead).kind in (Kind.WORD, Kind.QUOTED) and r.peek(ahead + 1).key == ",":
         ahead += 2
     if r.peek(ahead + 1).key != ")":
         return False
@@ -122,24 +120,18 @@ def _storage(r: ChangeReader) -> tuple[str, tuple[Option, ...], str, str]:
     return method, options, on_commit, tablespace
 
 
-def _typed_table(
-    r: ChangeReader, name: QualifiedName, kind: str, exists_ok: bool
-) -> Statement:
+def _typed_table(r: ChangeReader, name: QualifiedName, kind: str, exists_ok: bool) -> Statement:
     of_type = r.qualified_name()
     elements = _typed_elements(r)
     table = CreateTable(name, elements, kind, exists_ok, of_type=of_type)
     return _table_options(r, table)
 
 
-def _partition(
-    r: ChangeReader, name: QualifiedName, kind: str, exists_ok: bool
-) -> Statement:
+def _partition(r: ChangeReader, name: QualifiedName, kind: str, exists_ok: bool) -> Statement:
     parent = r.qualified_name()
     elements = _typed_elements(r)
     bound = partition_bound(r)
-    table = CreateTable(
-        name, elements, kind, exists_ok, partition_of=parent, partition_bound=bound
-    )
+    table = CreateTable(name, elements, kind, exists_ok, partition_of=parent, partition_bound=bound)
     return _table_options(r, table)
 
 
@@ -178,18 +170,14 @@ def _typed_elements(r: ChangeReader) -> tuple[TableElement, ...]:
             column = r.name()
             r.accept("with", "options")
             constraints, _ = column_constraints(r)
-            found.append(
-                ColumnDefinition(column, None, constraints, position=r.position(start))
-            )
+            found.append(ColumnDefinition(column, None, constraints, position=r.position(start)))
         if not r.accept(","):
             break
     r.expect(")")
     return tuple(found)
 
 
-def _table_as(
-    r: ChangeReader, name: QualifiedName, kind: str, exists_ok: bool
-) -> Statement:
+def _table_as(r: ChangeReader, name: QualifiedName, kind: str, exists_ok: bool) -> Statement:
     columns = r.parenthesized_names() if r.token.key == "(" else ()
     method, options, on_commit, tablespace = _storage(r)
     r.expect("as")
@@ -307,9 +295,7 @@ def column_definition(r: ChangeReader) -> ColumnDefinition:
     storage = compression = ""
     while (word := r.accept_any("storage", "compression")) != "":
         value = r.accept_any("default") or r.name()
-        storage, compression = (
-            (value, compression) if word == "storage" else (storage, value)
-        )
+        storage, compression = (value, compression) if word == "storage" else (storage, value)
     if r.token.key == "options":
         r.refuse(r.token, "column options are not supported")
     constraints, collation = column_constraints(r)
@@ -343,9 +329,7 @@ def column_constraints(
             if name:
                 r.fail()
             return tuple(found), collation
-        found.append(
-            replace(attributes(r, constraint), name=name, position=r.position(start))
-        )
+        found.append(replace(attributes(r, constraint), name=name, position=r.position(start)))
 
 
 def _column_constraint(r: ChangeReader) -> Constraint | None:
@@ -362,9 +346,7 @@ def _column_constraint(r: ChangeReader) -> Constraint | None:
     if word == "check":
         r.advance()
         expression = pieces.parenthesized_expression(r)
-        return Constraint(
-            "check", expression=expression, no_inherit=r.accept("no", "inherit")
-        )
+        return Constraint("check", expression=expression, no_inherit=r.accept("no", "inherit"))
     if word == "default":
         r.advance()
         return Constraint("default", expression=pieces.b_expression_slice(r))
@@ -388,16 +370,12 @@ def _generated(r: ChangeReader) -> Constraint:
     start = r.token
     expression = pieces.parenthesized_expression(r)
     if when != "always":
-        raise r.error_at(
-            start, "for a generated column, GENERATED ALWAYS must be specified"
-        )
+        raise r.error_at(start, "for a generated column, GENERATED ALWAYS must be specified")
     r.expect("stored")
     return Constraint("generated", expression=expression)
 
 
-def _key_options(
-    r: ChangeReader, kind: str, columns: tuple[str, ...] = ()
-) -> Constraint:
+def _key_options(r: ChangeReader, kind: str, columns: tuple[str, ...] = ()) -> Constraint:
     """What follows UNIQUE and PRIMARY KEY: NULLS [NOT] DISTINCT, columns, INCLUDE, WITH, index."""
     not_distinct = False
     if kind == "unique" and r.accept("nulls"):
@@ -471,9 +449,7 @@ def table_constraint(r: ChangeReader) -> Constraint:
     elif word == "foreign":
         r.expect("key")
         columns = r.parenthesized_names()
-        constraint = Constraint(
-            "foreign key", columns=columns, references=references(r)
-        )
+        constraint = Constraint("foreign key", columns=columns, references=references(r))
     elif word == "exclude":
         body = r.token
         if r.accept("using"):

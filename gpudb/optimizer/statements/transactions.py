@@ -143,7 +143,7 @@ def set_statement(r: ChangeReader) -> Statement:
 
 
 def set_rest(r: ChangeReader, *, is_local: bool = False) -> SetVariable:
-    """What follows SET [LOCAL | SESSION] for a single variable, also in ALTER ROLE and functions."""
+    """What follows SET [LOCAL | SESSION] for one variable, also in ALTER ROLE and functions."""
     if r.accept("time", "zone"):
         return _time_zone(r, is_local)
     if r.accept("session", "authorization"):
@@ -161,9 +161,7 @@ def set_rest(r: ChangeReader, *, is_local: bool = False) -> SetVariable:
         if r.accept("names"):
             return _names(r, is_local)
         if r.accept("xml", "option"):
-            return SetVariable(
-                "xmloption", (r.choose("document", "content"),), is_local
-            )
+            return SetVariable("xmloption", (r.choose("document", "content"),), is_local)
     name = variable_name(r)
     if r.accept("from", "current"):
         return SetVariable(name, None, is_local, from_current=True)

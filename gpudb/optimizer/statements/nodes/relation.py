@@ -126,11 +126,7 @@ class CreateTableAs:
     @property
     def tag(self) -> str:
         """The tag with WITH NO DATA; with data it is SELECT and the count."""
-        return (
-            "CREATE MATERIALIZED VIEW"
-            if self.is_materialized_view
-            else "CREATE TABLE AS"
-        )
+        return "CREATE MATERIALIZED VIEW" if self.is_materialized_view else "CREATE TABLE AS"
 
 
 @dataclass(frozen=True, slots=True)
