@@ -144,7 +144,7 @@ class ExpressionReader(CallReader):
             if key in _SYMBOL_POWER or key == "=>":
                 self.fail()
             self.advance()
-            return self._operation(start, start, None, key, self._operators(_OPERATOR, full=full))
+            return self._operation(start, None, key, self._operators(_OPERATOR, full=full))
         self.advance()
         operand = self._operators(_SIGN, full=full)
         if key == "-" and type(operand) is exp.Literal and not operand.args["is_string"]:
