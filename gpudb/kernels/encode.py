@@ -43,6 +43,11 @@ def _hex_table() -> npt.NDArray[np.uint16]:
 _DIGITS4 = _digit_table()
 _DIGITS2 = np.ascontiguousarray(_DIGITS4[:100].view(np.uint8).reshape(-1, 4)[:, 2:])
 _HEX = _hex_table()
+# Zeros at the end of four digits; none at all takes the point away too.
+_TRAILING_ZEROS = sum(
+    (np.arange(10_000) % 10**zeros == 0).astype(np.int16) for zeros in range(1, 5)
+)
+_TRAILING_ZEROS[0] = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +131,9 @@ def decimal_text(
 
 FLOAT_DECIMALS_MAX = 12
 """Decimals up to which a float is tried as a scaled integer before its row goes the slow way."""
-_SMALLEST_PLAIN = 1e-4
+PLAIN_FLOAT_MIN = 1e-4
+PLAIN_FLOAT_END = 1e15
+"""Doubles from the one up to the other are written without an exponent."""
 
 
 def short_decimals(
@@ -144,7 +151,7 @@ def short_decimals(
     decimals = np.zeros(rows, np.int16)
     is_short = np.zeros(rows, np.bool_)
     magnitudes = np.abs(values)
-    plain = (magnitudes < limit) & ((magnitudes >= _SMALLEST_PLAIN) | (values == 0))
+    plain = (magnitudes < limit) & ((magnitudes >= PLAIN_FLOAT_MIN) | (values == 0))
     plain &= ~((values == 0) & np.signbit(values))
     left = np.flatnonzero(plain)
     for digits in range(FLOAT_DECIMALS_MAX + 1):
@@ -195,7 +202,7 @@ def date_text(days: npt.NDArray[np.int64]) -> Slots:
 
 def _date_matrix(days: npt.NDArray[np.int64]) -> Bytes:
     """YYYY-MM-DD; the calendar is computed from 0000-03-01 in eras of 400 years."""
-    shifted = days + 730_425
+    shifted = (days + 730_425).astype(np.uint32)
     era = shifted // 146_097
     day_of_era = shifted - era * 146_097
     year_of_era = (
@@ -215,12 +222,13 @@ def _date_matrix(days: npt.NDArray[np.int64]) -> Bytes:
 
 def time_text(microseconds: npt.NDArray[np.int64]) -> Slots:
     """HH:MM:SS and up to six decimals without trailing zeros; 24:00:00 is allowed."""
-    seconds = microseconds // 1_000_000
-    fraction = microseconds - seconds * 1_000_000
+    whole_seconds = microseconds.view(np.uint64) // np.uint64(1_000_000)
+    fraction = (microseconds - whole_seconds.view(np.int64) * 1_000_000).astype(np.uint32)
+    seconds = whole_seconds.astype(np.uint32)
     minutes = seconds // 60
     hours = minutes // 60
     has_fraction = bool(fraction.any())
-    matrix = np.full((len(seconds), 16 if has_fraction else 8), 58, np.uint8)
+    matrix = np.full((len(seconds), 15 if has_fraction else 8), 58, np.uint8)
     matrix[:, 0:2] = _DIGITS2[hours]
     matrix[:, 3:5] = _DIGITS2[minutes - hours * 60]
     matrix[:, 6:8] = _DIGITS2[seconds - minutes * 60]
@@ -228,13 +236,11 @@ def time_text(microseconds: npt.NDArray[np.int64]) -> Slots:
         return whole(matrix)
     matrix[:, 8] = 46
     high = fraction // 100
+    low = fraction - high * 100
     matrix[:, 9:13] = _DIGITS4[high].view(np.uint8).reshape(-1, 4)
-    matrix[:, 13:15] = _DIGITS2[fraction - high * 100]
-    last = np.full(len(seconds), 15, np.int16)
-    for zeros in range(1, 7):
-        last -= fraction % 10**zeros == 0
-    last[fraction == 0] = 8
-    return Slots(matrix, 0, last)
+    matrix[:, 13:15] = _DIGITS2[low]
+    last = 15 - np.where(low == 0, 2 + _TRAILING_ZEROS[high], _TRAILING_ZEROS[low])
+    return Slots(matrix, 0, last.astype(np.int16))
 
 
 def timestamp_text(microseconds: npt.NDArray[np.int64]) -> Slots:

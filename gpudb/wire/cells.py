@@ -203,10 +203,24 @@ def _float_text(column: HostColumn, oid: int, codec: Codec) -> tuple[Slots, ...]
     slots, is_short = encode.float_text(values.astype(np.float64), is_single=is_single)
     if bool(is_short.all()):
         return (slots,)
-    type_ = codec.type_of(oid)
     long = np.flatnonzero(~is_short)
-    texts = [type_.format(value, codec.context).encode() for value in values[long].tolist()]
-    return (_patched(slots, long, texts),)
+    return (_patched(slots, long, _long_floats(values[long], codec.type_of(oid), codec)),)
+
+
+def _long_floats(values: Array, type_: DataType, codec: Codec) -> list[bytes]:
+    """Texts of floats one by one; Python's repr of most doubles has PostgreSQL's form."""
+    magnitudes = np.abs(values)
+    if type_.oid == sqltype.FLOAT8:
+        texts = " ".join(map(repr, values.tolist())).encode().split(b" ")
+        is_plain = magnitudes >= encode.PLAIN_FLOAT_MIN
+        is_plain &= magnitudes < encode.PLAIN_FLOAT_END
+        others = np.flatnonzero(~is_plain)
+    else:
+        texts = [b""] * len(values)
+        others = np.arange(len(values))
+    for row, value in zip(others.tolist(), values[others].tolist(), strict=True):
+        texts[row] = type_.format(value, codec.context).encode()
+    return texts
 
 
 def _patched(slots: Slots, rows: Array, texts: list[bytes]) -> Slots:

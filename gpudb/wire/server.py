@@ -16,6 +16,7 @@ import itertools
 import logging
 import os
 import secrets
+import signal
 import socket
 import ssl
 import threading
@@ -554,3 +555,25 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     except ImportError:
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()
+
+
+def run(backend: Backend, options: ServerOptions, on_listening: Callable[[int], None]) -> None:
+    """Serve until SIGTERM or SIGINT; ``on_listening`` is told the port. Main thread only."""
+    loop = new_event_loop()
+
+    async def main() -> None:
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        server = Server(backend, options)
+        await server.start()
+        on_listening(server.port)
+        try:
+            await stop.wait()
+        finally:
+            await server.stop()
+
+    try:
+        loop.run_until_complete(main())
+    finally:
+        loop.close()

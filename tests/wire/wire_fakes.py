@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from gpudb import errors, layout, sqltype
-from gpudb.catalog.types import boolean, floats, integers, numeric, strings
+from gpudb.catalog import types
 from gpudb.catalog.types.base import DataType, TypeContext
 from gpudb.result import HostBatch, HostColumn, ResultField, ResultStream
 from gpudb.wire import auth, backend
@@ -40,11 +40,6 @@ from gpudb.wire.backend import (
 )
 from gpudb.wire.messages import CopyData, FieldDescription
 
-TYPES: dict[int, DataType] = {
-    each.oid: each
-    for module in (boolean, floats, integers, numeric, strings)
-    for each in module.TYPES
-}
 STATUS = {
     "application_name": "", "client_encoding": "UTF8", "DateStyle": "ISO, MDY",
     "integer_datetimes": "on", "IntervalStyle": "postgres", "server_encoding": "UTF8",
@@ -55,12 +50,12 @@ BATCH_ROWS = 1000
 
 
 def type_of(oid: int) -> DataType:
-    return TYPES[oid]
+    return types.get(oid)
 
 
 def int_column(values: list[int | None], oid: int = sqltype.INT4) -> HostColumn:
     """An integer column; None is NULL."""
-    width = TYPES[oid].length
+    width = type_of(oid).length
     data = np.array([0 if v is None else v for v in values], f"i{width}")
     valid = np.array([v is not None for v in values])
     return HostColumn(
