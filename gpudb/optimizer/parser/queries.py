@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from sqlglot import exp
 
 from gpudb import errors
-from gpudb.optimizer.keywords import NOT_COLUMN, NOT_FUNCTION
+from gpudb.optimizer.keywords import NOT_COLUMN, NOT_FUNCTION, RESERVED
 from gpudb.optimizer.lexer import Kind, Token
 from gpudb.optimizer.parser.expressions import ExpressionReader
 from gpudb.optimizer.statements.nodes.base import QualifiedName
@@ -411,13 +411,13 @@ class QueryReader(ExpressionReader):
         token = self.token
         if token.kind not in (Kind.WORD, Kind.QUOTED):
             return False
+        if token.key in RESERVED:
+            return token.key in _VALUE_FUNCTIONS or token.key == "cast"
         ahead = 1
         while self.peek(ahead).key == ".":
             ahead += 2
-        if self.peek(ahead).key == "(":
-            is_table_word = ahead == 1 and token.key in _TABLE_WORDS
-            return not is_table_word
-        return ahead == 1 and token.key in _VALUE_FUNCTIONS
+        is_table_word = ahead == 1 and token.key in _TABLE_WORDS
+        return self.peek(ahead).key == "(" and not is_table_word
 
     def _derived(self, start: Token, *, lateral: bool) -> exp.Expression:
         """A subquery in FROM."""
