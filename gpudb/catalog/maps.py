@@ -431,6 +431,11 @@ def _needs(item: CatalogObject, class_id: ObjectClass, oid: int, subid: int) -> 
             return False
         if _is_key_of(item, class_id, oid, subid):
             return True
+    if isinstance(item, Relation) and item.index is not None and item.index.table == oid:
+        if not subid or class_id != ObjectClass.RELATION:
+            return False
+        if any(key.attnum == subid for key in item.index.keys):
+            return True
     for other_class, other_oid, other_subid in _references(item):
         if (other_class, other_oid) == (class_id, oid) and (not subid or other_subid == subid):
             return True

@@ -229,7 +229,9 @@ def _relation_dependencies(snapshot: CatalogSnapshot, relation: Relation) -> Ite
             yield (1259, oid, 0, 2606, index.constraint, 0, "i")
         else:
             for key in index.keys:
-                yield (1259, oid, 0, 1259, index.table, key.attnum, "a")
+                if key.attnum:
+                    yield (1259, oid, 0, 1259, index.table, key.attnum, "a")
+            yield from _references(1259, oid, relation.references, "a")
         return
     if relation.kind == RelationKind.COMPOSITE:
         yield (1259, oid, 0, 1247, relation.row_type, 0, "i")

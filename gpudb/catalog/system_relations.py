@@ -319,7 +319,7 @@ def _attribute_row(snapshot: CatalogSnapshot, relation: Relation, column: Column
         relation.oid,
         name,
         type_oid,
-        column.statistics_target,
+        0 if column.is_dropped else column.statistics_target,
         length,
         column.attnum,
         0 if column.is_dropped else _dimensions(snapshot, column),
