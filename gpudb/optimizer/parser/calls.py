@@ -197,8 +197,7 @@ class CallReader(TypeReader):
         arguments["expressions"] = items = []
         if self.token.key == ")":
             return
-        if self.token.key == "*" and self.peek().key == ")":
-            self.advance()
+        if self.accept("*"):
             arguments["star"] = True
             return
         quantifier = self.accept_any("all", "distinct")

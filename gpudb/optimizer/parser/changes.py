@@ -36,29 +36,43 @@ class ChangeReader(QueryReader):
     def insert(self) -> exp.Expression:
         start = self.advance()
         self.expect("into")
-        table = self._target_table(needs_as=True)
+        table = self._insert_table()
         parts: dict[str, Any] = {"this": table, "columns": []}
         if self.token.key == "(" and not self.opens_query():
             parts["columns"] = self._target_columns()
         if self.accept("overriding"):
             parts["overriding"] = self.choose("user", "system")
             self.expect("value")
-        if not self.accept("default", "values"):
+        if self.token.key == "default" and len(parts) == 2 and not parts["columns"]:
+            self.expect("default", "values")
+        else:
             if not self.at_query_word():
                 self.fail()
             parts["expression"] = self.query()
-        elif parts["columns"] or "overriding" in parts:
-            self.fail(self.tokens[self.index - 2])
         if self.token.key == "on":
             parts["conflict"] = self._on_conflict()
         self._returning(parts)
         return self.mark(exp.Insert(**parts), start, start)
 
-    def _target_table(self, *, needs_as: bool) -> exp.Expression:
+    def _insert_table(self) -> exp.Expression:
+        """The target's name, AS before its alias; no ONLY."""
+        start = self.token
+        name = self.table_name()
+        table = exp.Table(
+            this=name.name, db=name.schema or None, catalog=name.database or None, only=False
+        )
+        node = self.mark(table, start, start)
+        alias_start = self.token
+        if self.accept("as"):
+            alias = exp.TableAlias(this=self.name(), columns=[])
+            node.set("alias", self.mark(alias, alias_start, alias_start))
+        return node
+
+    def _target_table(self) -> exp.Expression:
         node = self.relation()
         start = self.token
         name = None
-        if self.accept("as") or (not needs_as and self._at_alias() and start.key != "set"):
+        if self.accept("as") or (self._at_alias() and start.key != "set"):
             name = self.name()
         if name is not None:
             node.set("alias", self.mark(exp.TableAlias(this=name, columns=[]), start, start))
@@ -118,7 +132,7 @@ class ChangeReader(QueryReader):
 
     def update(self) -> exp.Expression:
         start = self.advance()
-        parts: dict[str, Any] = {"this": self._target_table(needs_as=False)}
+        parts: dict[str, Any] = {"this": self._target_table()}
         self.expect("set")
         parts["expressions"] = self.assignments()
         if self.accept("from"):
@@ -149,7 +163,7 @@ class ChangeReader(QueryReader):
     def delete(self) -> exp.Expression:
         start = self.advance()
         self.expect("from")
-        parts: dict[str, Any] = {"this": self._target_table(needs_as=False)}
+        parts: dict[str, Any] = {"this": self._target_table()}
         if self.accept("using"):
             parts["using"] = self.from_list()
         self._condition(parts)
@@ -172,7 +186,7 @@ class ChangeReader(QueryReader):
     def merge(self) -> exp.Expression:
         start = self.advance()
         self.expect("into")
-        table = self._target_table(needs_as=False)
+        table = self._target_table()
         self.expect("using")
         source = self.from_item()
         self.expect("on")

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from gpudb.optimizer.keywords import NOT_COLUMN, RESERVED
+from gpudb.optimizer.keywords import NOT_COLUMN, NOT_FUNCTION, RESERVED
 from gpudb.optimizer.lexer import Kind, Token
 from gpudb.optimizer.parser.calls import CallReader
 from gpudb.optimizer.statements.nodes.base import QualifiedName
@@ -405,6 +405,9 @@ class ExpressionReader(CallReader):
             if start.key in NOT_COLUMN and start.key not in RESERVED:
                 self.fail(following)
             return self.mark(exp.Column(this=self.name()), start, start)
+        if following.kind is Kind.STRING and start.key in NOT_FUNCTION:
+            self.name()
+            self.fail()
         parts = self._name_parts(start)
         key = self.token.key
         if key == "(" and parts[-1] != "*":
@@ -460,7 +463,7 @@ class ExpressionReader(CallReader):
             return None
         type_name = self.keyword_type(is_constant=True)
         if self.token.kind is not Kind.STRING:
-            if ahead.key == "(":
+            if self.index > mark + 1:
                 self.fail()
             self.seek(mark)
             return None

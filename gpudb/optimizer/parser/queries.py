@@ -217,15 +217,12 @@ class QueryReader(ExpressionReader):
         while True:
             key = self.token.key
             group = _OPTION_GROUPS.get(key, "")
-            if not group or (key == "for" and not self._at_locking()):
+            if not group:
                 return
             if group in seen:
                 self.fail()
             seen.add(group)
             getattr(self, f"_{group}_option")(body)
-
-    def _at_locking(self) -> bool:
-        return self.peek().key in ("update", "no", "share", "key", "read")
 
     def _limit_option(self, body: exp.Expression) -> None:
         at = self.token
@@ -301,7 +298,7 @@ class QueryReader(ExpressionReader):
 
     def with_clause(self) -> exp.Expression:
         start = self.advance()
-        recursive = self.accept("recursive")
+        recursive = self.peek().key not in ("(", "as") and self.accept("recursive")
         found = [self._common_table()]
         while self.accept(","):
             found.append(self._common_table())

@@ -89,7 +89,7 @@ def object_of(r: ChangeReader, kind: str) -> ObjectName:
     """An object of a kind, with what its kind needs to be found."""
     start = r.token
     if kind in _WITH_ARGUMENTS:
-        found = pieces.function_object(r)
+        found = pieces.function_object(r, is_aggregate=kind == "aggregate")
         if kind == "aggregate" and found.arguments is None:
             r.fail()
         return found

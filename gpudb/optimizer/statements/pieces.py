@@ -14,6 +14,7 @@ from gpudb.optimizer.statements.nodes import (
     Slice,
     TypeName,
 )
+from gpudb.optimizer.statements.parameters import argument_types
 
 _KINDS = {
     "values": "values",
@@ -248,11 +249,14 @@ def object_name(r: ChangeReader) -> ObjectName:
     return ObjectName(r.qualified_name())
 
 
-def function_object(r: ChangeReader) -> ObjectName:
+def function_object(r: ChangeReader, *, is_aggregate: bool = False) -> ObjectName:
     """A function's name with its argument types, if they are given."""
     name = function_path(r)
-    arguments = skip_parentheses(r) if r.token.key == "(" else None
-    return ObjectName(name, arguments)
+    if r.token.key != "(":
+        return ObjectName(name)
+    start = r.token
+    types = argument_types(r, is_aggregate=is_aggregate)
+    return ObjectName(name, r.slice_from(start), argument_types=types)
 
 
 def function_path(r: ChangeReader) -> QualifiedName:

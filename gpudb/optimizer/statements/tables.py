@@ -143,13 +143,23 @@ def partition_bound(r: ChangeReader) -> Slice:
     r.expect("for", "values")
     word = r.choose("in", "from", "with")
     if word == "with":
-        pieces.skip_parentheses(r)
+        _hash_bound(r)
         return r.slice_from(start)
     _bound_values(r)
     if word == "from":
         r.expect("to")
         _bound_values(r)
     return r.slice_from(start)
+
+
+def _hash_bound(r: ChangeReader) -> None:
+    r.expect("(")
+    while True:
+        r.non_reserved()
+        r.unsigned_integer()
+        if not r.accept(","):
+            break
+    r.expect(")")
 
 
 def _bound_values(r: ChangeReader) -> None:

@@ -239,16 +239,17 @@ class AlterTable:
 class ObjectName:
     """An object of any kind as DROP, COMMENT, GRANT and ALTER name it.
 
-    ``arguments`` is the text of the argument types of functions and aggregates (None when no
-    list was given); ``on`` the table of a constraint, trigger, rule, policy, or the type or domain
-    or access method after ON, USING, FOR; ``text`` the whole source for kinds not read further
-    (casts, operators, transforms, large objects).
+    ``arguments`` is the text of a function's or aggregate's argument list (None when there is
+    none), ``argument_types`` the input types in it; ``on`` the table of a constraint, trigger,
+    rule, policy, or the access method after USING; ``text`` the whole source for kinds not read
+    further (casts, operators, transforms, large objects), ``domain`` for a domain's constraint.
     """
 
     name: QualifiedName
     arguments: Slice | None = None
     on: QualifiedName | None = None
     text: str = ""
+    argument_types: tuple[TypeName, ...] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
