@@ -89,24 +89,16 @@ _COMMENT_MARK = re.compile(r"/\*|\*/")
 _JUNK_NUMBER = re.compile(rf"[eE][+-]|{_WORD}")
 _PARAMETER_END = re.compile(_WORD)
 _SPACE = re.compile(r"(?:[ \t\n\r\f]+|--[^\n\r]*)+")
-_LETTERS_TO_LOWER = str.maketrans(
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
-)
+_LETTERS_TO_LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 _SIGN_KEEPERS = frozenset("~!@#^&|`?%")
 
 
 def syntax_error(text: str, token: Token) -> errors.SyntaxError:
     """PostgreSQL's ``syntax error at or near`` for a token of ``text``."""
-    if token.start == len(text) or (
-        token.kind is Kind.END and token.start == token.end
-    ):
-        return errors.SyntaxError(
-            "syntax error at end of input", position=token.start + 1
-        )
+    if token.start == len(text) or (token.kind is Kind.END and token.start == token.end):
+        return errors.SyntaxError("syntax error at end of input", position=token.start + 1)
     near = text[token.start : token.end]
-    return errors.SyntaxError(
-        f'syntax error at or near "{near}"', position=token.start + 1
-    )
+    return errors.SyntaxError(f'syntax error at or near "{near}"', position=token.start + 1)
 
 
 def tokenize(text: str) -> list[Token]:
@@ -131,11 +123,7 @@ def tokenize(text: str) -> list[Token]:
         if group == "word":
             key = found.group()
             key = key.lower() if key.isascii() else key.translate(_LETTERS_TO_LOWER)
-            add(
-                Token(
-                    Kind.WORD, key, key if len(key) < 16 else _cut(key), start, position
-                )
-            )
+            add(Token(Kind.WORD, key, key if len(key) < 16 else _cut(key), start, position))
         elif group == "symbol":
             key = found.group()
             add(Token(Kind.SYMBOL, key, key, start, position))
@@ -200,9 +188,7 @@ def cut_name(name: str) -> str:
 
 
 def _near(message: str, text: str, start: int, end: int) -> errors.SyntaxError:
-    return errors.SyntaxError(
-        f'{message} at or near "{text[start:end]}"', position=start + 1
-    )
+    return errors.SyntaxError(f'{message} at or near "{text[start:end]}"', position=start + 1)
 
 
 def _skip_comment(text: str, start: int) -> int:
@@ -247,9 +233,7 @@ def _operator(text: str, start: int, end: int) -> Token:
             at = name.find(opener)
             if at > 0:
                 name = name[:at]
-        while (
-            len(name) > 1 and name[-1] in "+-" and not _SIGN_KEEPERS.intersection(name)
-        ):
+        while len(name) > 1 and name[-1] in "+-" and not _SIGN_KEEPERS.intersection(name):
             name = name[:-1]
     if len(name) > IDENTIFIER_BYTES_MAX:
         raise _near("operator too long", text, start, start + len(name))
@@ -383,8 +367,7 @@ def _decode(data: bytes) -> str:
         value = data.decode("utf-8")
     except UnicodeDecodeError as failure:
         bad = " ".join(
-            f"0x{b:02x}"
-            for b in data[failure.start : max(failure.end, failure.start + 1)]
+            f"0x{b:02x}" for b in data[failure.start : max(failure.end, failure.start + 1)]
         )
         raise _bad_encoding(bad) from None
     if "\0" in value:
@@ -393,9 +376,7 @@ def _decode(data: bytes) -> str:
 
 
 def _bad_encoding(octets: str) -> errors.CharacterNotInRepertoire:
-    return errors.CharacterNotInRepertoire(
-        f'invalid byte sequence for encoding "UTF8": {octets}'
-    )
+    return errors.CharacterNotInRepertoire(f'invalid byte sequence for encoding "UTF8": {octets}')
 
 
 # --- identifiers ----------------------------------------------------------------------------------
@@ -447,9 +428,7 @@ def _escape_character(text: str, token: Token) -> str:
     if token.kind is not Kind.STRING:
         message = "UESCAPE must be followed by a simple string literal"
         if token.kind is Kind.END:
-            raise errors.SyntaxError(
-                f"{message} at end of input", position=token.start + 1
-            )
+            raise errors.SyntaxError(f"{message} at end of input", position=token.start + 1)
         raise _near(message, text, token.start, token.end)
     value = token.value
     if len(value) != 1 or value in "+'\" \t\n\r\f" or value in "0123456789abcdefABCDEF":
@@ -462,9 +441,7 @@ def _decode_escapes(text: str, token: Token, escape: str) -> str:
     if escape not in raw:
         return raw
     mark = re.escape(escape)
-    pattern = re.compile(
-        rf"{mark}(?:([0-9a-fA-F]{{4}})|\+([0-9a-fA-F]{{6}})|({mark})|)"
-    )
+    pattern = re.compile(rf"{mark}(?:([0-9a-fA-F]{{4}})|\+([0-9a-fA-F]{{6}})|({mark})|)")
     parts: list[str] = []
     last = 0
     high = 0
@@ -481,9 +458,7 @@ def _decode_escapes(text: str, token: Token, escape: str) -> str:
     return "".join(parts)
 
 
-def _add_unicode(
-    parts: list[str], found: re.Match[str], high: int, *, position: int
-) -> int:
+def _add_unicode(parts: list[str], found: re.Match[str], high: int, *, position: int) -> int:
     four, six, doubled = found.groups()
     if doubled:
         if high:

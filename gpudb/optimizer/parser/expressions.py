@@ -320,7 +320,7 @@ class ExpressionReader(CallReader):
             return self._parameter()
         if token.key == "(":
             return self._parenthesized()
-        self.fail()
+        raise self.failure()
 
     def _parameter(self) -> exp.Expression:
         token = self.advance()
@@ -424,7 +424,7 @@ class ExpressionReader(CallReader):
         is_word = start.kind is Kind.WORD
         if self.peek().key == ".":
             parts = [self.name()]
-        elif is_word and start.key in NOT_COLUMN or self.peek().key == "(":
+        elif (is_word and start.key in NOT_COLUMN) or self.peek().key == "(":
             parts = [self.type_or_function_name()]
         else:
             parts = [self.name()]

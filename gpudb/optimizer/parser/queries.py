@@ -355,7 +355,7 @@ class QueryReader(ExpressionReader):
             return self.mark(exp.Join(left=left, this=right, kind="cross"), start, at)
         natural = self.accept("natural")
         kind = self.accept_any("inner", "left", "right", "full") or "inner"
-        if kind not in ("inner",):
+        if kind != "inner":
             self.accept("outer")
         self.expect("join")
         right_start = self.token

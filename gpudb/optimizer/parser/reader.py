@@ -94,9 +94,13 @@ class Reader:
 
     def fail(self, token: Token | None = None) -> NoReturn:
         """Raise PostgreSQL's syntax error at a token, the current one by default."""
+        raise self.failure(token)
+
+    def failure(self, token: Token | None = None) -> errors.SyntaxError:
+        """The syntax error that fail() raises."""
         error = syntax_error(self.text, token or self.token)
         error.position += self.shift
-        raise error
+        return error
 
     def error_at(self, token: Token, message: str) -> errors.SyntaxError:
         return errors.SyntaxError(message, position=self.position(token))

@@ -115,7 +115,7 @@ def _explainable(r: ChangeReader) -> Statement:
         return pieces.query_statement(r)
     if key in ("create", "declare", "execute", "refresh", "train"):
         return statement_rule(r)
-    r.fail()
+    raise r.failure()
 
 
 def _copy(r: ChangeReader) -> Statement:
@@ -156,7 +156,7 @@ def _unsupported(r: ChangeReader, verb: str, known: tuple[str, ...]) -> Unsuppor
             pieces.rest(r)
             name = kind.upper().removeprefix("TRUSTED ").removeprefix("PROCEDURAL ")
             return Unsupported(f"{verb} {name}")
-    r.fail()
+    raise r.failure()
 
 
 _REPLACEABLE = (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,9 +21,8 @@ from gpudb.optimizer.statements.nodes import QueryStatement
 
 pytestmark = pytest.mark.suites
 
-MISSES_MAX = 80
-"""Statements of the regression suite that may be judged otherwise: psql variables left in the
-text, WHERE CURRENT OF, jsonpath's own syntax errors."""
+JUDGED_OTHERWISE = re.compile(r":'|^:|jsonpath|current of", re.IGNORECASE)
+"""psql variables left in the text, jsonpath's own syntax errors, WHERE CURRENT OF (refused)."""
 
 
 def folder() -> Path:
@@ -74,13 +74,15 @@ def test_client_statements_are_all_taken() -> None:
 def test_regression_suite_is_judged_as_postgresql_does() -> None:
     misses = []
     for case in golden():
+        if JUDGED_OTHERWISE.search(str(case["sql"])):
+            continue
         found = verdict(str(case["sql"]))
         message = str(case["message"])
         is_syntax = " at or near " in message or "at end of input" in message
         expected = "42601" if case["sqlstate"] == "42601" and is_syntax else ""
         if found != expected and found != case["sqlstate"]:
             misses.append((case["file"], case["line"], found))
-    assert len(misses) <= MISSES_MAX, misses
+    assert misses == []
 
 
 def test_output_names_of_the_regression_suite() -> None:
