@@ -47,6 +47,8 @@ _WORD_POWER = {
 }
 _AFTER_NOT = frozenset(("between", "in", "like", "ilike", "similar"))
 _PLAIN_CONSTANTS = frozenset((Kind.INTEGER, Kind.DECIMAL, Kind.STRING))
+_NEEDS_NEXT = {"at": "time", "operator": "(", "similar": "to"}
+"""Words that are operators only before another word."""
 _QUANTIFIERS = frozenset(("any", "some", "all"))
 _PATTERNS: dict[str, type[exp.Expression]] = {
     "like": exp.Like,
@@ -97,9 +99,7 @@ class ExpressionReader(CallReader):
         power = _WORD_POWER.get(key, 0)
         if not power or (not full and key not in _IN_B_EXPRESSION):
             return 0
-        if key == "at" and self.peek().key != "time":
-            return 0
-        if key == "operator" and self.peek().key != "(":
+        if key in _NEEDS_NEXT and self.peek().key != _NEEDS_NEXT[key]:
             return 0
         if not full and key == "is" and not self._is_allowed_in_b():
             return 0

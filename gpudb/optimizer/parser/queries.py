@@ -410,6 +410,8 @@ class QueryReader(ExpressionReader):
             return False
         if token.key in RESERVED:
             return token.key in _VALUE_FUNCTIONS or token.key == "cast"
+        if self.at("collation", "for"):
+            return True
         ahead = 1
         while self.peek(ahead).key == ".":
             ahead += 2

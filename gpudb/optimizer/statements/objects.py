@@ -15,6 +15,7 @@ from gpudb.optimizer.statements.nodes import (
     QualifiedName,
     Rename,
     SecurityLabel,
+    Slice,
     Statement,
     Truncate,
 )
@@ -132,8 +133,22 @@ def _as_text(r: ChangeReader, kind: str) -> ObjectName:
             r.expect(".")
         parts.append(r.advance().key)
         name = QualifiedName(tuple(parts), r.position(start))
-        return ObjectName(name, pieces.skip_parentheses(r), text=r.slice_from(start).text)
+        arguments = _operand_types(r)
+        return ObjectName(name, arguments, text=r.slice_from(start).text)
     return ObjectName(name, text=r.slice_from(start).text)
+
+
+def _operand_types(r: ChangeReader) -> Slice:
+    """``(left, right)`` of an operator; NONE for an operand that it has not."""
+    start = r.token
+    r.expect("(")
+    if not r.accept("none"):
+        r.type_name()
+    r.expect(",")
+    if not r.accept("none"):
+        r.type_name()
+    r.expect(")")
+    return r.slice_from(start)
 
 
 def drop(r: ChangeReader) -> Statement:

@@ -130,6 +130,10 @@ def test_shape(show: Show, text: str, tree: str | None) -> None:
             "substring(a for 3)",
             "(anonymous substring schema=pg_catalog [a 1 (cast 3 to=int4)] syntax)",
         ),
+        (
+            "substring(a similar b escape '#')",
+            "(anonymous substring schema=pg_catalog [a b '#'] syntax)",
+        ),
         ("substring(a, 2)", "(anonymous substring [a 2])"),
         ("trim(a)", "(anonymous btrim schema=pg_catalog [a] syntax)"),
         ("trim(leading 'x' from a)", "(anonymous ltrim schema=pg_catalog [a 'x'] syntax)"),

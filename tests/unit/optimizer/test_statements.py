@@ -826,6 +826,8 @@ def test_model_statements(text: str, expected: Statement | None) -> None:
         ("create table t (a int not nul)", 'syntax error at or near "nul"', 27),
         ("create table t;", 'syntax error at or near ";"', 15),
         ("drop table", "syntax error at end of input", 11),
+        ("drop operator === ()", 'syntax error at or near ")"', 20),
+        ("drop aggregate a", "syntax error at end of input", 17),
         ("select 1; select from where; select 2", 'syntax error at or near "where"', 23),
         ("create view v as select 1 +", "syntax error at end of input", 28),
         ("copy t from", "syntax error at end of input", 12),
