@@ -17,7 +17,8 @@ from typing import Any
 
 from gpudb import errors
 from gpudb.catalog import builtin, maps
-from gpudb.catalog.changes import DEFINITIONS, Change
+from gpudb.catalog.changes import DEFINITIONS, Change, SetDeletes
+from gpudb.catalog.conflicts import rebased
 from gpudb.catalog.maps import CatalogMaps, MapsBuilder
 from gpudb.catalog.objects import (
     DATABASE_POSTGRES,
@@ -323,8 +324,16 @@ class TransactionCatalog:
         return now
 
     def refresh(self, base: CatalogSnapshot) -> CatalogSnapshot:
-        """Move to a newer published snapshot (READ COMMITTED, next statement)."""
+        """Move to a newer published snapshot (READ COMMITTED, next statement).
+
+        Own deletes are merged with those committed meanwhile; 40001 where both deleted a row.
+        """
         if base is not self.base:
+            if base.id != self.base.id:
+                self.permanent = [
+                    rebased(c, self.base, base) if isinstance(c, SetDeletes) else c
+                    for c in self.permanent
+                ]
             self.base = base
             self._current = None if self.permanent or self.temporary else base
         return self.snapshot

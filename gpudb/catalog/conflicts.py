@@ -10,12 +10,12 @@ deletes on one segment are merged when both are plain and disjoint. Every confli
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from gpudb import errors
-from gpudb.catalog.catalog import CatalogSnapshot
 from gpudb.catalog.changes import (
     AddSegments,
     Change,
@@ -28,6 +28,9 @@ from gpudb.catalog.changes import (
     class_of,
 )
 from gpudb.catalog.objects import CatalogObject, DeleteVector, ObjectClass, SegmentRef
+
+if TYPE_CHECKING:
+    from gpudb.catalog.catalog import CatalogSnapshot
 
 POSITIONS_MAX = 4096
 """From this many rows on a vector is written as a bitmap."""
@@ -50,7 +53,7 @@ def reconcile(
         if isinstance(change, SetDeletes):
             if last_deletes[change.segment] is not change:
                 continue
-            change = _merged(change, base, current)
+            change = rebased(change, base, current)
         elif current.id != base.id:
             _check(change, base, current, created)
         kept.append(change)
@@ -142,7 +145,12 @@ def _segment(snapshot: CatalogSnapshot, relation: int, segment: int) -> SegmentR
     return next(found, None)
 
 
-def _merged(change: SetDeletes, base: CatalogSnapshot, current: CatalogSnapshot) -> SetDeletes:
+def rebased(change: SetDeletes, base: CatalogSnapshot, current: CatalogSnapshot) -> SetDeletes:
+    """The change made on ``base`` as it is on ``current``: both sets of rows deleted.
+
+    SerializationFailure (40001) when the segment is gone, a row was deleted by both, or the
+    change is an UPDATE's and another commit touched the segment.
+    """
     before = _vector(base, change.relation, change.segment)
     now = _vector(current, change.relation, change.segment)
     if before is now:
