@@ -406,8 +406,8 @@ def from_values(type: SqlType, kind: Layout, values: Sequence[Any]) -> Column:
             return Column(type, layout.INTERVAL, data, valid)
         case Kind.UUID:
             halves = [
-                (int.from_bytes(v[:8], "big", signed=True), int.from_bytes(v[8:], "big", signed=True))
-                if v is not None else (0, 0)
+                (0, 0) if v is None
+                else tuple(int.from_bytes(half, "big", signed=True) for half in (v[:8], v[8:]))
                 for v in values
             ]
             pair = torch.tensor(halves, dtype=torch.int64).reshape(-1, 2)
@@ -432,7 +432,7 @@ def _decimal_parts(value: decimal.Decimal) -> tuple[int, int]:
 
 
 def _from_decimals(type: SqlType, values: Sequence[Any], valid: Tensor | None) -> Column:
-    """DECIMAL when every value fits 18 digits at the common scale, DECIMAL128 up to 37, else HOST."""
+    """DECIMAL when all values fit 18 digits at the common scale, DECIMAL128 to 37, else HOST."""
     present = [v for v in values if v is not None]
     if not all(v.is_finite() for v in present):
         return host_column(type, values, valid)
@@ -443,11 +443,11 @@ def _from_decimals(type: SqlType, values: Sequence[Any], valid: Tensor | None) -
     lo, hi = min(unscaled, default=0), max(unscaled, default=0)
     row_scale = len(scales) > 1
     tail = (torch.tensor([s for _, s in parts], dtype=torch.int16),) if row_scale else ()
-    if INT64_MIN < lo and hi < INT64_MAX:
+    if lo > INT64_MIN and hi < INT64_MAX:
         data: tuple[Tensor, ...] = (torch.tensor(unscaled, dtype=torch.int64), *tail)
         kind = layout.DECIMAL64_ROW_SCALE if row_scale else layout.DECIMAL64
         return Column(type, kind, data, valid, scale=scale, lo=lo, hi=hi)
-    if -(10**37) < lo and hi < 10**37:
+    if lo > -(10**37) and hi < 10**37:
         low = torch.tensor([_signed64(u & (2**64 - 1)) for u in unscaled], dtype=torch.int64)
         high = torch.tensor([u >> 64 for u in unscaled], dtype=torch.int64)
         kind = layout.DECIMAL128_ROW_SCALE if row_scale else layout.DECIMAL128

@@ -365,6 +365,14 @@ class InvalidSqlStatementName(SqlError):
     sqlstate = "26000"
 
 
+class InvalidGrantor(SqlError):
+    sqlstate = "0L000"
+
+
+class InvalidGrantOperation(SqlError):
+    sqlstate = "0LP01"
+
+
 class InvalidAuthorizationSpecification(SqlError):
     sqlstate = "28000"
 

@@ -75,10 +75,26 @@ class ColumnRef(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Literal(Expr):
-    """A constant; ``value`` is a host value (catalog.types.base), None for NULL."""
+    """A constant; ``value`` is a host value (catalog.types.base), None for NULL.
+
+    Equality tells 1.0 from 1.00 and 0.0 from -0.0: they display differently.
+    """
 
     value: Any
     type: SqlType
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not Literal or self.type != other.type:
+            return False
+        if self.value is other.value:
+            return True
+        is_exact = isinstance(self.value, str | int | bytes)
+        return bool(self.value == other.value) and (
+            is_exact or repr(self.value) == repr(other.value)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +272,7 @@ class FieldSelect(Expr):
 
 @dataclass(frozen=True, slots=True)
 class SessionValue(Expr):
-    """current_date, current_timestamp(p), current_user, current_schema ...: constant in a statement.
+    """current_date, current_timestamp(p), current_user ...: constant within a statement.
 
     ``name`` is lower case: current_date, current_time, current_timestamp, localtime,
     localtimestamp, current_role, current_user, user, session_user, current_catalog,

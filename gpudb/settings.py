@@ -138,7 +138,9 @@ def find(name: str) -> Setting:
 
 _MEMORY = {"B": 1, "kB": 1 << 10, "8kB": 8 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _TIME = {"us": 0.001, "ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
-_NUMBER = re.compile(r"\s*([-+]?(?:0[xX][0-9a-fA-F]+|\d*\.?\d+(?:[eE][-+]?\d+)?|\d+\.?))\s*(\S*)\s*$")
+_NUMBER = re.compile(
+    r"\s*([-+]?(?:0[xX][0-9a-fA-F]+|\d*\.?\d+(?:[eE][-+]?\d+)?|\d+\.?))\s*(\S*)\s*$"
+)
 _TRUE = ("on", "true", "yes", "1")
 _FALSE = ("off", "false", "no", "0")
 
@@ -379,10 +381,13 @@ class SessionSettings(Mapping[str, Value]):
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.is_known(name)
 
+    def assigned(self) -> dict[str, str]:
+        """The texts that differ from the server's defaults, by lower-case name."""
+        return {**self._defaults, **self._session, **self._local}
+
     def custom(self) -> dict[str, str]:
         """Settings that only this session knows (placeholders such as ``my.variable``)."""
-        names = {**self._defaults, **self._session, **self._local}
-        return {key: value for key, value in names.items() if key not in registry()}
+        return {k: v for k, v in self.assigned().items() if k not in registry()}
 
     # Writing
 

@@ -5,10 +5,12 @@ Source: PostgreSQL manual, "The Schema Search Path".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gpudb import errors
 from gpudb.catalog.objects import SCHEMA_PG_CATALOG
 
 if TYPE_CHECKING:
@@ -61,3 +63,21 @@ def resolve(
         schemas.insert(0, temporary)
     shown = tuple(s for s in explicit if s != temporary)
     return SearchPath(tuple(schemas), shown, creation, temporary)
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """The names of a search_path setting: comma-separated, folded unless quoted; 22023."""
+    names = []
+    position = 0
+    pattern = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"]+))\s*(,|$)')
+    while position < len(text.rstrip()):
+        match = pattern.match(text, position)
+        if match is None:
+            raise errors.InvalidParameterValue(
+                f'invalid value for parameter "search_path": "{text}"',
+                detail="List syntax is invalid.",
+            )
+        quoted, plain, _ = match.groups()
+        names.append(plain.lower() if quoted is None else quoted.replace('""', '"'))
+        position = match.end()
+    return tuple(names)

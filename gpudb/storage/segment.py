@@ -151,7 +151,10 @@ class SegmentWriter:
 
 
 def load_columns(
-    root: Path, io: IoScheduler, segment: SegmentRef, columns: Sequence[tuple[SegmentColumn, SqlType]]
+    root: Path,
+    io: IoScheduler,
+    segment: SegmentRef,
+    columns: Sequence[tuple[SegmentColumn, SqlType]],
 ) -> list[Column]:
     """Columns of a segment, read and verified; XX001 naming the file when a buffer is damaged."""
     wanted = [buffer for column, _ in columns for buffer in column.buffers]

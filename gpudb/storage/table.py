@@ -24,6 +24,7 @@ from torch import Tensor
 from gpudb import sqltype
 from gpudb.catalog import types
 from gpudb.catalog.objects import ColumnDef, DeleteVector, Relation, SegmentRef, TableData
+from gpudb.catalog.store import Store
 from gpudb.catalog.types.base import TypeContext
 from gpudb.column import (
     Batch,
@@ -355,6 +356,22 @@ class Storage:
             while len(self._masks) > MASKS_MAX:
                 self._masks.pop(next(iter(self._masks)))
         return mask
+
+    def sweep(self, store: Store) -> int:
+        """At start, before writers: delete temporary files and unlisted ones of older epochs.
+
+        The number of files deleted. Only names that this engine gives are touched.
+        """
+        referenced = store.referenced_files()
+        count = 0
+        for path in (self.root / "tmp").glob("*"):
+            path.unlink(missing_ok=True)
+            count += 1
+        for path in (self.root / "seg").glob("*/*"):
+            if store.is_orphan(path.name, referenced):
+                path.unlink(missing_ok=True)
+                count += 1
+        return count
 
     def close(self) -> None:
         self.loader.shutdown(wait=True, cancel_futures=True)

@@ -24,7 +24,7 @@ from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from gpudb import errors
 from gpudb.wire import auth, messages
@@ -437,9 +437,9 @@ class Connection(asyncio.Protocol):
     # --- callbacks of the transport -----------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
+        # uvloop's transports are of no class of asyncio's, only of their shape.
+        self._transport = made = cast(asyncio.Transport, transport)
+        made.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
 
     def data_received(self, data: bytes) -> None:
         self._input.append(data)

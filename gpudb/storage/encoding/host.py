@@ -1,4 +1,4 @@
-"""Values without a fixed layout (arrays, json-like objects, NaN decimals): PostgreSQL's binary form.
+"""Values without a fixed layout (arrays, NaN decimals ...) in PostgreSQL's binary form.
 
 Lengths and one byte buffer, as text; the objects are made again when the column is loaded.
 """
