@@ -59,36 +59,40 @@ _WORD = r"[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*"
 _NUMBER = r"(?:[0-9]+(?:\.(?!\.)[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _TOKEN = re.compile(
     rf"""
-    (?P<space>(?:[ \t\n\r\f]+|--[^\n\r]*)+)
-  | (?P<word>(?![eEbBxXnN]'|[uU]&['"]){_WORD})
+    (?:[ \t\n\r\f]++|--[^\n\r]*+)*+
+  (?:
+    (?P<word>(?![eEbBxXnN]'|[uU]&['"]){_WORD})
   | (?P<symbol>[,()\[\];] | \.(?![.0-9]))
-  | (?P<string>'[^']*(?:''[^']*)*')
+  | (?P<string>'[^']*+(?:''[^']*+)*+')
   | (?P<number>{_NUMBER})
   | (?P<cast>::|:=|\.\.)
   | (?P<comment>/\*)
   | (?P<operator>[~!@\#^&|`?+\-*/%<>=]+)
-  | (?P<quoted>"[^"]*(?:""[^"]*)*")
+  | (?P<quoted>"[^"]*+(?:""[^"]*+)*+")
   | (?P<parameter>\$[0-9]+)
   | (?P<dollar>\$(?:[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*)?\$)
-  | (?P<escaped>[eE]'(?:[^'\\]|''|\\.)*')
-  | (?P<prefixed>[bBxXnN]'[^']*(?:''[^']*)*')
-  | (?P<unicode>[uU]&'[^']*(?:''[^']*)*')
-  | (?P<uquoted>[uU]&"[^"]*(?:""[^"]*)*")
+  | (?P<escaped>[eE]'(?:[^'\\]|''|\\.)*+')
+  | (?P<prefixed>[bBxXnN]'[^']*+(?:''[^']*+)*+')
+  | (?P<unicode>[uU]&'[^']*+(?:''[^']*+)*+')
+  | (?P<uquoted>[uU]&"[^"]*+(?:""[^"]*+)*+")
+  | (?P<end>\Z)
   | (?P<other>.)
+  )
     """,
     re.VERBOSE | re.DOTALL,
 )
 _CONTINUED = re.compile(
-    r"(?:[ \t\f]|--[^\n\r]*)*[\n\r](?:[ \t\n\r\f]|--[^\n\r]*[\n\r])*'((?:[^']|'')*)'"
+    r"(?:[ \t\f]|--[^\n\r]*+)*+[\n\r](?:[ \t\n\r\f]|--[^\n\r]*+[\n\r])*+'((?:[^']|'')*+)'"
 )
 _CONTINUED_ESCAPED = re.compile(
-    r"(?:[ \t\f]|--[^\n\r]*)*[\n\r](?:[ \t\n\r\f]|--[^\n\r]*[\n\r])*'((?:[^'\\]|''|\\.)*)'",
+    r"(?:[ \t\f]|--[^\n\r]*+)*+[\n\r](?:[ \t\n\r\f]|--[^\n\r]*+[\n\r])*+"
+    r"'((?:[^'\\]|''|\\.)*+)'",
     re.DOTALL,
 )
 _COMMENT_MARK = re.compile(r"/\*|\*/")
 _JUNK_NUMBER = re.compile(rf"[eE][+-]|{_WORD}")
 _PARAMETER_END = re.compile(_WORD)
-_SPACE = re.compile(r"(?:[ \t\n\r\f]+|--[^\n\r]*)+")
+_SPACE = re.compile(r"(?:[ \t\n\r\f]++|--[^\n\r]*+)++")
 _LETTERS_TO_LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 _SIGN_KEEPERS = frozenset("~!@#^&|`?%")
 
@@ -116,21 +120,19 @@ def tokenize(text: str) -> list[Token]:
         found = match(text, position)
         assert found is not None
         group = found.lastgroup
-        start = position
-        position = found.end()
-        if group == "space":
-            continue
+        assert group is not None
+        start, position = found.span(group)
         if group == "word":
-            key = found.group()
+            key = text[start:position]
             key = key.lower() if key.isascii() else key.translate(_LETTERS_TO_LOWER)
             add(Token(Kind.WORD, key, key if len(key) < 16 else _cut(key), start, position))
         elif group == "symbol":
-            key = found.group()
+            key = text[start]
             add(Token(Kind.SYMBOL, key, key, start, position))
         elif group == "comment":
             position = _skip_comment(text, start)
-        else:
-            token = _FINISH[group or ""](text, start, position)
+        elif group != "end":
+            token = _FINISH[group](text, start, position)
             position = token.end
             add(token)
             has_unicode = has_unicode or group in ("unicode", "uquoted")

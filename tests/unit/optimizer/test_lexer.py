@@ -66,6 +66,8 @@ def test_quoted_words_are_no_key_words() -> None:
     ("text", "message", "position"),
     [
         ("select 'abc", 'unterminated quoted string at or near "\'abc"', 8),
+        ("select 'a''b", "unterminated quoted string at or near \"'a''b\"", 8),
+        ("select E'a''b\\'", "unterminated quoted string at or near \"E'a''b\\'\"", 8),
         ('select "abc', 'unterminated quoted identifier at or near ""abc"', 8),
         ('select "";', 'zero-length delimited identifier at or near """"', 8),
         ("select /* a /* b */", 'unterminated /* comment at or near "/* a /* b */"', 8),
@@ -167,6 +169,19 @@ def test_any_text_gives_tokens_or_an_sql_error(text: str) -> None:
     for token in tokens:
         if token.kind is Kind.WORD and text.isascii():
             assert text[token.start : token.end].lower() == token.key
+
+
+def test_time_is_linear() -> None:
+    for text in (
+        "'a' " + "-" * 5000,
+        "'a'\n" + "--\n" * 2000,
+        "E'" + "''" * 5000,
+        '"' + '""' * 5000,
+    ):
+        try:
+            tokenize(text)
+        except errors.SyntaxError as error:
+            assert error.position == 1
 
 
 def test_key_words() -> None:
