@@ -110,7 +110,28 @@ def tokenize(text: str) -> list[Token]:
 
     Raises SyntaxError (42601) and the errors of broken escapes (22021, 22025, 22P02).
     """
+    tokens, error = tokenize_to_error(text)
+    if error is not None:
+        raise error
+    return tokens
+
+
+def tokenize_to_error(text: str) -> tuple[list[Token], errors.SqlError | None]:
+    """The tokens up to the first that is broken, and its error.
+
+    PostgreSQL reads tokens as its grammar asks for them: a syntax error before a broken token
+    is reported first. The END token stands where the broken one starts.
+    """
     tokens: list[Token] = []
+    try:
+        return _tokenize(text, tokens), None
+    except errors.SqlError as error:
+        start = max(error.position - 1, tokens[-1].end if tokens else 0)
+        tokens.append(Token(Kind.END, "", "", start, start))
+        return tokens, error
+
+
+def _tokenize(text: str, tokens: list[Token]) -> list[Token]:
     add = tokens.append
     match = _TOKEN.match
     position = 0
@@ -505,6 +526,8 @@ def _other(text: str, start: int, end: int) -> Token:
             what = "bit string literal"
         elif character in "xX":
             what = "hexadecimal string literal"
+        elif character in "nN":
+            start += 1
         elif text[start + 1 : start + 3] == '&"':
             what = "quoted identifier"
         raise _near(f"unterminated {what}", text, start, len(text))

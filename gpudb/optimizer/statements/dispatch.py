@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpudb import errors
-from gpudb.optimizer.lexer import Token, split, tokenize
+from gpudb.optimizer.lexer import Token, split, tokenize_to_error
 from gpudb.optimizer.parser import ChangeReader, reader_for
 from gpudb.optimizer.statements import (
     alterations,
@@ -64,10 +64,17 @@ def parse_script(text: str) -> tuple[ParsedStatement, ...]:
     found = _SCRIPTS.get(text)
     if found is not None:
         return found
+    tokens, broken = tokenize_to_error(text)
     try:
-        found = tuple(_parse(text, tokens) for tokens in split(tokenize(text)))
+        found = tuple(_parse(text, statement) for statement in split(tokens))
+    except errors.SyntaxError as error:
+        if broken is None or error.position != tokens[-1].start + 1:
+            raise
+        raise broken from None
     except RecursionError:
         raise errors.StatementTooComplex("stack depth limit exceeded") from None
+    if broken is not None:
+        raise broken
     if len(text) <= CACHED_SCRIPT_MAX:
         _SCRIPTS[text] = found
         while len(_SCRIPTS) > CACHED_SCRIPTS_MAX:

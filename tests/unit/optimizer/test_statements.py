@@ -835,6 +835,9 @@ def test_model_statements(text: str, expected: Statement | None) -> None:
         ("create role public", 'role name "public" is reserved', 13),
         ("create role r foo", 'unrecognized role option "foo"', 15),
         ("copy t to stdout where a", "WHERE clause not allowed with COPY TO", 18),
+        ("select 1 2 'abc", 'syntax error at or near "2"', 10),
+        ("select 1 from t where 'abc", "unterminated quoted string at or near \"'abc\"", 23),
+        ("select 1; select 'abc", "unterminated quoted string at or near \"'abc\"", 18),
         ("begin; commit extra", 'syntax error at or near "extra"', 15),
     ],
 )
