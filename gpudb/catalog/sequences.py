@@ -105,18 +105,15 @@ class Sequences:
             state = self._state(sequence)
             return state.last_value, state.is_called
 
-    def committed(self, sequence: Relation) -> None:
-        """Make a sequence that its transaction used before the commit durable."""
+    def created(self, oid: int) -> None:
+        """The row of a new sequence was committed with its ``current`` value."""
         with self._lock:
-            state = self._states.get(sequence.oid)
-            if state is None or sequence.persistence == Persistence.TEMPORARY:
-                return
-            if not state.is_durable:
-                state.is_durable = True
-                self._write(sequence.oid, state.last_value, state.is_called)
+            state = self._states.get(oid)
+            if state is not None:
+                state.is_durable, state.reserved = True, 0
 
     def forget(self, oid: int) -> None:
-        """Drop the state of a sequence that was dropped or whose creation was rolled back."""
+        """Drop the state of a sequence that was dropped."""
         with self._lock:
             self._states.pop(oid, None)
 

@@ -21,21 +21,24 @@ def run(
 
 @contextmanager
 def transaction(connection: apsw.Connection, lock: threading.RLock) -> Iterator[None]:
-    """BEGIN IMMEDIATE ... COMMIT; ROLLBACK on any exception."""
+    """BEGIN IMMEDIATE ... COMMIT; ROLLBACK on any exception.
+
+    Raises DiskFull (53100) or IoError (58030) for what SQLite reports.
+    """
     with lock:
-        run(connection, "BEGIN IMMEDIATE")
         try:
+            run(connection, "BEGIN IMMEDIATE")
             yield
-        except BaseException:
-            run(connection, "ROLLBACK")
+            run(connection, "COMMIT")
+        except BaseException as error:
+            if connection.in_transaction:
+                run(connection, "ROLLBACK")
+            if isinstance(error, apsw.Error):
+                raise _translated(error) from error
             raise
-        _commit(connection)
 
 
-def _commit(connection: apsw.Connection) -> None:
-    try:
-        run(connection, "COMMIT")
-    except apsw.Error as error:
-        if connection.in_transaction:
-            run(connection, "ROLLBACK")
-        raise errors.IoError(f"could not write the catalog: {error}") from error
+def _translated(error: apsw.Error) -> errors.SqlError:
+    if isinstance(error, apsw.FullError):
+        return errors.DiskFull(f"could not write the catalog: {error}")
+    return errors.IoError(f"could not write the catalog: {error}")

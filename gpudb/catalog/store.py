@@ -28,11 +28,11 @@ import apsw
 from gpudb import errors
 from gpudb.catalog.bootstrap import initial_changes
 from gpudb.catalog.catalog import CatalogSnapshot
-from gpudb.catalog.changes import Change
+from gpudb.catalog.changes import Change, Create, Drop
 from gpudb.catalog.conflicts import check_dependents, reconcile
 from gpudb.catalog.garbage import Garbage
 from gpudb.catalog.loader import load
-from gpudb.catalog.objects import FIRST_USER_OID
+from gpudb.catalog.objects import FIRST_USER_OID, ObjectClass
 from gpudb.catalog.sequences import Sequences
 from gpudb.catalog.sqlite import run, transaction
 from gpudb.catalog.writer import Writer
@@ -95,7 +95,6 @@ class Store:
         self._pins: Counter[int] = Counter()
         self._free: dict[str, list[int]] = {"next_oid": [], "next_segment": []}
         self._start()
-        self.sequences = Sequences(connection, self._lock)
         self.garbage = Garbage(connection, self._lock, self.oldest_snapshot)
 
     @classmethod
@@ -129,8 +128,7 @@ class Store:
 
     def _start(self) -> None:
         tables = run(self._connection, "SELECT count(*) FROM sqlite_schema WHERE type = 'table'")
-        is_new = tables[0][0] == 0
-        if is_new:
+        if tables[0][0] == 0:
             self._create()
         version = self._meta("format_version")
         if version > FORMAT_VERSION:
@@ -144,8 +142,9 @@ class Store:
             self._set_meta("epoch", self._meta("epoch") + 1)
         self.epoch = int(self._meta("epoch"))
         last = run(self._connection, "SELECT coalesce(max(id), 0) FROM snapshot")[0][0]
+        self.sequences = Sequences(self._connection, self._lock)
         self._published = load(self._connection, last, is_current=True)
-        if is_new:
+        if last == 0:  # new, or the process died between the two steps of its making
             self.commit(initial_changes(), self._published, note="initdb")
 
     def _create(self) -> None:
@@ -247,15 +246,22 @@ class Store:
             if current.id != base.id:
                 check_dependents(final, after)
             with self._transaction():
-                writer = Writer(self._connection, current, after)
-                writer.write(final)
+                Writer(self._connection, current, after, self.sequences).write(final)
                 run(
                     self._connection,
                     "INSERT INTO snapshot VALUES (?, ?, ?)",
                     (after.id, now_microseconds(), note),
                 )
             self._published = after
+            self._settle_sequences(final)
             return after
+
+    def _settle_sequences(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            if isinstance(change, Create):
+                self.sequences.created(change.object.oid)
+            elif isinstance(change, Drop) and change.class_id == ObjectClass.RELATION:
+                self.sequences.forget(change.oid)
 
     # Identifiers
 

@@ -25,7 +25,8 @@ from gpudb.catalog.catalog import CatalogSnapshot
 from gpudb.catalog.objects import ColumnDef, Relation
 from gpudb.catalog.types.base import ArrayValue, HostValue
 
-CACHE_ENTRIES_MAX = 256
+CACHE_ENTRIES_MAX = 64
+"""Relations with user rows kept, over all catalog versions."""
 
 _NUMPY_TYPES: dict[int, type[np.generic]] = {
     16: np.bool_,
@@ -131,16 +132,15 @@ class SystemCatalog:
 
     def _cached(self, relation: Relation, name: str, snapshot: CatalogSnapshot) -> SystemRows:
         source = _static_sources().get(name)
-        key = (relation.oid, 0, 0)
-        if source is not None:
-            key = (relation.oid, snapshot.version, snapshot.database)
+        if source is None:
+            return _builtin_rows(relation.oid, name)
+        key = (relation.oid, snapshot.version, snapshot.database)
         with self._lock:
             found = self._cache.get(key)
             if found is not None:
                 self._cache.move_to_end(key)
                 return found
-        rows = () if source is None else source(snapshot)
-        made = _assembled(relation, rows, name, is_cached=True)
+        made = _assembled(relation, source(snapshot), name, is_cached=True)
         with self._lock:
             self._cache[key] = made
             if len(self._cache) > CACHE_ENTRIES_MAX:
@@ -210,6 +210,14 @@ def _validity(column: SystemColumn) -> npt.NDArray[np.bool_]:
 
 
 # Built-in rows
+
+
+@cache
+def _builtin_rows(relation_oid: int, name: str) -> SystemRows:
+    """A relation to which users add nothing."""
+    relation = builtin.relation(relation_oid)
+    assert relation is not None
+    return _assembled(relation, (), name, is_cached=True)
 
 
 @cache

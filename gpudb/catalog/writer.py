@@ -31,6 +31,7 @@ from gpudb.catalog.objects import (
     RelationKind,
     SegmentRef,
 )
+from gpudb.catalog.sequences import Sequences
 from gpudb.catalog.sqlite import run
 
 
@@ -42,9 +43,14 @@ class Writer:
     """
 
     def __init__(
-        self, connection: apsw.Connection, before: CatalogSnapshot, after: CatalogSnapshot
+        self,
+        connection: apsw.Connection,
+        before: CatalogSnapshot,
+        after: CatalogSnapshot,
+        sequences: Sequences,
     ) -> None:
         self._connection = connection
+        self._sequences = sequences
         self._before = before
         self._after = after
         self._id = after.id
@@ -52,8 +58,12 @@ class Writer:
     def write(self, changes: Sequence[Change]) -> None:
         for change in changes:
             self._write(change)
-        run(self._connection, 'DELETE FROM object WHERE begin = "end"')
-        run(self._connection, 'DELETE FROM delete_vector WHERE begin = "end"')
+        for table in ("object", "delete_vector"):
+            run(
+                self._connection,
+                f'DELETE FROM {table} WHERE "end" = ? AND begin = ?',
+                (self._id, self._id),
+            )
 
     def _write(self, change: Change) -> None:
         match change:
@@ -106,10 +116,11 @@ class Writer:
 
     def _create_sequence(self, item: CatalogObject) -> None:
         if isinstance(item, Relation) and item.sequence is not None:
+            last_value, is_called = self._sequences.current(item)
             run(
                 self._connection,
-                "INSERT INTO sequence VALUES (?, ?, 0)",
-                (item.oid, item.sequence.start),
+                "INSERT INTO sequence VALUES (?, ?, ?)",
+                (item.oid, last_value, int(is_called)),
             )
 
     def _drop(self, class_id: ObjectClass, oid: int) -> None:
