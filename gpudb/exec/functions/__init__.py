@@ -1,0 +1,22 @@
+"""The implementations of PostgreSQL's functions, one module an area; ``load`` registers them."""
+
+from __future__ import annotations
+
+import importlib
+
+MODULES = (
+    "arithmetic",
+    "comparison",
+    "conversion",
+    "numeric",
+    "pattern",
+    "regexps",
+    "sets",
+)
+"""Every module of the package that registers functions."""
+
+
+def load() -> None:
+    """Import every module, so that its functions stand in catalog.functions."""
+    for name in MODULES:
+        importlib.import_module(f"gpudb.exec.functions.{name}")
