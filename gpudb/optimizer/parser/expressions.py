@@ -363,25 +363,22 @@ class ExpressionReader(CallReader):
 
     def indirection(self, node: exp.Expression, start: Token) -> exp.Expression:
         """Subscripts and fields behind an operand."""
-        while True:
-            key = self.token.key
-            if key == "[":
+        while self.token.key in ("[", "."):
+            if self.token.key == "[":
                 subscripts = [self._subscript()]
                 while self.token.key == "[":
                     subscripts.append(self._subscript())
                 node = self.mark(exp.Bracket(this=node, expressions=subscripts), start, start)
-            elif key == ".":
-                at = self.advance()
-                if self.token.key == "*":
-                    self.advance()
-                    node = self.mark(exp.Dot(this=node, expression=exp.Star()), start, at)
-                    if self.token.key in (".", "["):
-                        raise self.error_at(start, 'improper use of "*"')
-                    return node
-                field = exp.Identifier(this=self.label())
-                node = self.mark(exp.Dot(this=node, expression=field), start, at)
-            else:
+                continue
+            at = self.advance()
+            if self.accept("*"):
+                node = self.mark(exp.Dot(this=node, expression=exp.Star()), start, at)
+                if self.token.key in (".", "["):
+                    raise self.error_at(start, 'improper use of "*"')
                 return node
+            field = exp.Identifier(this=self.label())
+            node = self.mark(exp.Dot(this=node, expression=field), start, at)
+        return node
 
     def _subscript(self) -> exp.Expression:
         self.expect("[")

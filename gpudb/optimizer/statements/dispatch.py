@@ -28,6 +28,7 @@ from gpudb.optimizer.statements.nodes import (
     AlterDatabase,
     AlterSequence,
     AlterTable,
+    CreateTableAs,
     ObjectName,
     Option,
     QualifiedName,
@@ -121,7 +122,9 @@ def _explainable(r: ChangeReader) -> Statement:
     if key in pieces.QUERY_STARTS or key in pieces.CHANGE_STARTS:
         return pieces.query_statement(r)
     if key in ("create", "declare", "execute", "refresh", "train"):
-        return statement_rule(r)
+        statement = statement_rule(r)
+        if key != "create" or isinstance(statement, CreateTableAs):
+            return statement
     raise r.failure()
 
 
