@@ -14,7 +14,6 @@ from gpudb import errors
 from gpudb import sqltype as t
 from gpudb.catalog import signatures
 from gpudb.catalog.objects import SCHEMA_PG_CATALOG
-from gpudb.catalog.signatures import CastSignature
 
 if TYPE_CHECKING:
     from gpudb.catalog.catalog import CatalogSnapshot
@@ -48,6 +47,7 @@ class Conversion:
 
 
 UNDETERMINED = -2
+_VECTORS = (t.INT2VECTOR, t.OIDVECTOR)
 _EXACT_FAMILY = frozenset((t.ANYELEMENT, t.ANYARRAY, t.ANYNONARRAY, t.ANYENUM))
 _CONTEXTS = {"i": Context.IMPLICIT, "a": Context.ASSIGNMENT, "e": Context.EXPLICIT}
 SQL_NAMES = {
@@ -181,7 +181,7 @@ class TypeSystem:
         source, target = self.base(source), self.base(target)
         if source == target:
             return Conversion(Path.RELABEL)
-        cast = signatures.casts().get((source, target)) or self._implied_cast(source, target)
+        cast = signatures.casts().get((source, target))
         if cast is not None:
             if _CONTEXTS[cast.context] > context:
                 return None
@@ -189,7 +189,7 @@ class TypeSystem:
                 return Conversion(Path.FUNCTION, cast.function)
             return Conversion(Path.TEXT_IO if cast.method == "i" else Path.RELABEL)
         from_element, to_element = self.element(source), self.element(target)
-        if from_element and to_element:
+        if from_element and to_element and target not in _VECTORS:
             inner = self.conversion(from_element, to_element, context)
             if inner is not None:
                 is_relabel = inner.path is Path.RELABEL
@@ -198,13 +198,6 @@ class TypeSystem:
             return Conversion(Path.TEXT_IO)
         if context >= Context.EXPLICIT and self.entry(source).category == "S":
             return Conversion(Path.TEXT_IO)
-        return None
-
-    def _implied_cast(self, source: int, target: int) -> CastSignature | None:
-        """Vectors are arrays by relabelling (pg_cast has only the reverse direction)."""
-        del self
-        if (source, target) in ((t.OIDVECTOR, t.OID_ARRAY), (t.INT2VECTOR, t.INT2_ARRAY)):
-            return CastSignature(0, "i", "b")
         return None
 
     def can_coerce(self, source: int, target: int, context: Context = Context.IMPLICIT) -> bool:
