@@ -179,7 +179,7 @@ class ByteaType(DataType):
 
     def format(self, value: HostValue, context: TypeContext) -> str:
         if context.bytea_output != "escape":
-            return "\\x" + value.hex()
+            return "\\x" + str(value.hex())
         return format_escaped(value)
 
     def receive(self, raw: bytes, typmod: int, context: TypeContext) -> HostValue:

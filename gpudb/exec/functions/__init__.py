@@ -12,6 +12,8 @@ MODULES = (
     "pattern",
     "regexps",
     "sets",
+    "timefields",
+    "timestamps",
 )
 """Every module of the package that registers functions."""
 

@@ -19,6 +19,7 @@ from gpudb.column import Column, expand, integer_column, integers, to_values, va
 from gpudb.errors import SqlError
 from gpudb.exec.evaluation import EvaluationContext
 from gpudb.exec.functions.rowwise import Examples, column_of, is_strict
+from gpudb.exec.functions.timestamps import add_interval, add_interval_in_zone
 from gpudb.kernels import decimal_math
 from gpudb.sqltype import SqlType
 
@@ -166,8 +167,6 @@ def numeric_series(start: Decimal, stop: Decimal, step: Decimal = Decimal(1)) ->
 def timestamp_series(
     context: EvaluationContext, start: int, stop: int, step: tuple[int, int, int]
 ) -> Iterable[int]:
-    from gpudb.exec.functions.timestamps import add_interval
-
     return _time_series(start, stop, step, lambda at: add_interval(at, step))
 
 
@@ -177,8 +176,6 @@ def timestamp_series(
 def timestamptz_series(
     context: EvaluationContext, start: int, stop: int, step: tuple[int, int, int]
 ) -> Iterable[int]:
-    from gpudb.exec.functions.timestamps import add_interval_in_zone
-
     zone = context.query.types.time_zone
     return _time_series(start, stop, step, lambda at: add_interval_in_zone(at, step, zone))
 

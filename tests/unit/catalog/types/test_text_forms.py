@@ -16,12 +16,16 @@ from gpudb.catalog.types.strings import padded
 
 CASES = json.loads(Path(__file__).with_name("text_forms.json").read_text())
 NAMES = {
-    "char": ("bpchar", ()), "bit varying": ("varbit", ()), "time": ("time", ()),
+    "char": ("bpchar", ()),
+    "bit varying": ("varbit", ()),
+    "time": ("time", ()),
     '"char"': ("char", ()),
 }
 INTERVALS = {
-    "interval year to month": (6,), "interval day to second(2)": (0x1C08, 2),
-    "interval minute to second": (0x1800,), "interval hour": (1 << 10,),
+    "interval year to month": (6,),
+    "interval day to second(2)": (0x1C08, 2),
+    "interval minute to second": (0x1800,),
+    "interval hour": (1 << 10,),
     "interval(1)": (0x7FFF, 1),
 }
 
@@ -44,7 +48,9 @@ def resolve(sql_name: str) -> tuple[types.DataType, int]:
 def context(settings: dict[str, str]) -> TypeContext:
     style, _, order = settings.get("datestyle", "ISO, MDY").partition(", ")
     return TypeContext(
-        ZoneInfo("America/Los_Angeles"), style, order,
+        ZoneInfo("America/Los_Angeles"),
+        style,
+        order,
         interval_style=settings.get("intervalstyle", "postgres"),
         extra_float_digits=int(settings.get("extra_float_digits", "1")),
         bytea_output=settings.get("bytea_output", "hex"),
@@ -66,20 +72,17 @@ def answer(sql_name: str, settings: dict[str, str], text: str) -> list[str]:
     try:
         value = literal(data_type, typmod, text, context(settings))
     except errors.SqlError as problem:
-        return [
-            problem.sqlstate, problem.message, problem.detail, problem.context, problem.hint
-        ]
+        return [problem.sqlstate, problem.message, problem.detail, problem.context, problem.hint]
     shown = data_type.format(value, context(settings))
     return ["ok", padded(shown, typmod) if data_type.name == "bpchar" else shown]
 
 
 @pytest.mark.parametrize(
-    ("sql_name", "settings", "text", "expected"), CASES,
+    ("sql_name", "settings", "text", "expected"),
+    CASES,
     ids=[f"{i}-{case[0]}-{case[2][:20]}" for i, case in enumerate(CASES)],
 )
-def test_text_form(
-    sql_name: str, settings: dict[str, str], text: str, expected: list[str]
-) -> None:
+def test_text_form(sql_name: str, settings: dict[str, str], text: str, expected: list[str]) -> None:
     assert answer(sql_name, settings, text) == expected
 
 
