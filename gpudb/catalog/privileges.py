@@ -244,7 +244,7 @@ def _role_name(snapshot: CatalogSnapshot, oid: int) -> str:
     return str(oid) if role is None else _quoted(role.name)
 
 
-_LETTER_ORDER = "arwdDxtXUCTcsA"
+LETTER_ORDER = "arwdDxtXUCTcsA"
 """The order of the bits of AclMode, which aclitemout follows."""
 
 
@@ -252,7 +252,7 @@ def format_item(snapshot: CatalogSnapshot, item: AclItem) -> str:
     """The text of an aclitem: ``alice=r*w/postgres``."""
     letters = "".join(
         letter + ("*" if letter in item.grantable else "")
-        for letter in _LETTER_ORDER
+        for letter in LETTER_ORDER
         if letter in item.privileges
     )
     grantee, grantor = (_role_name(snapshot, oid) for oid in (item.grantee, item.grantor))
@@ -260,7 +260,7 @@ def format_item(snapshot: CatalogSnapshot, item: AclItem) -> str:
 
 
 def _letters(text: str) -> str:
-    return "".join(letter for letter in _LETTER_ORDER if letter in text)
+    return "".join(letter for letter in LETTER_ORDER if letter in text)
 
 
 def grant(
@@ -268,11 +268,9 @@ def grant(
 ) -> tuple[AclItem, ...]:
     """The acl after GRANT; start from ``effective_acl`` so that the owner's rights are listed."""
     result = list(acl)
-    for i, item in enumerate(result):
-        if (item.grantee, item.grantor) == (grantee, grantor):
-            break
-    else:
-        i = len(result)
+    found = [i for i, item in enumerate(acl) if (item.grantee, item.grantor) == (grantee, grantor)]
+    i = found[0] if found else len(result)
+    if not found:
         result.append(AclItem(grantee, grantor, ""))
     old = result[i]
     grantable = old.grantable + (letters if with_option else "")

@@ -8,7 +8,7 @@ import pytest
 from catalog_sample import sample_snapshot
 
 from gpudb import errors
-from gpudb.catalog import privileges
+from gpudb.catalog import aclitems, privileges
 from gpudb.catalog.catalog import CatalogSnapshot
 from gpudb.catalog.changes import Create, Replace
 from gpudb.catalog.objects import AclItem, Membership, Relation, Role
@@ -117,3 +117,63 @@ def test_grant_and_revoke_as_aclitems(snapshot: CatalogSnapshot) -> None:
     assert shown()[1] == "alice=r*w/postgres"
     acl = privileges.revoke(acl, ALICE, "rw")
     assert shown() == ["postgres=arwdDxt/postgres", "=r/postgres"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("c", []),
+        ("r", ["postgres=arwdDxt/postgres"]),
+        ("d", ["=Tc/postgres", "postgres=CTc/postgres"]),
+        ("n", ["postgres=UC/postgres"]),
+        ("T", ["=U/postgres", "postgres=U/postgres"]),
+    ],
+)
+def test_default_privileges(snapshot: CatalogSnapshot, kind: str, expected: list[str]) -> None:
+    items = aclitems.default_items(kind, 10)
+    assert [privileges.format_item(snapshot, item) for item in items] == expected
+
+
+@pytest.mark.parametrize("text", ["=r*w/postgres", "alice=arwdDxtXUCTcsA/postgres"])
+def test_aclitems_read_what_they_show(snapshot: CatalogSnapshot, text: str) -> None:
+    assert privileges.format_item(snapshot, aclitems.parse_item(snapshot, text)) == text
+
+
+def test_quoted_role_names_in_aclitems(snapshot: CatalogSnapshot) -> None:
+    at = snapshot.apply((Create(Role(20010, 'o"dd =')),))
+    text = '"o""dd ="=r/postgres'
+    item = aclitems.parse_item(at, text)
+    assert item == AclItem(20010, 10, "r")
+    assert privileges.format_item(at, item) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("postgres", errors.InvalidTextRepresentation, 'unrecognized key word: "postgres"'),
+        ("=q/postgres", errors.InvalidTextRepresentation, "invalid mode character"),
+        ("nosuch=r/postgres", errors.UndefinedObject, 'role "nosuch" does not exist'),
+    ],
+)
+def test_broken_aclitems(
+    snapshot: CatalogSnapshot, text: str, error: type[errors.SqlError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        aclitems.parse_item(snapshot, text)
+
+
+def test_exploded_items_follow_postgresql() -> None:
+    items = (AclItem(0, 10, "wr", "r"),)
+    assert list(aclitems.exploded(items)) == [
+        (10, 0, "SELECT", True),
+        (10, 0, "UPDATE", False),
+    ]
+
+
+def test_lists_of_privileges() -> None:
+    found = aclitems.parse_privileges(" select with grant option ,INSERT", "arwd")
+    assert found == [("r", True), ("a", False)]
+    with pytest.raises(errors.InvalidParameterValue, match='unrecognized privilege type: "foo"'):
+        aclitems.parse_privileges("SELECT, foo", "arwd")
+    with pytest.raises(errors.InvalidParameterValue):
+        aclitems.parse_privileges("USAGE", "arwd")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import random
 import signal
@@ -186,6 +187,32 @@ def test_a_failed_commit_changes_nothing(store: Store) -> None:
         store.commit([Create(relation), Create(table(store))], before)
     assert store.published is before
     assert reopened(store).published.relation("public", "t") is None
+
+
+def test_a_commit_that_the_disk_refuses_changes_nothing(store: Store) -> None:
+    relation, _ = with_table(store, 10)
+    before = store.published
+    store._connection.set_commit_hook(lambda: True)
+    with pytest.raises(errors.IoError, match="could not write the catalog"):
+        store.commit([AddSegments(relation.oid, (segment(store, relation),))], before)
+    store._connection.set_commit_hook(None)
+    assert store.published is before
+    store.commit([AddSegments(relation.oid, (segment(store, relation),))], before)
+    assert reopened(store).published.data(relation.oid).rows() == 20
+
+
+def test_a_compacted_segment_takes_the_place_of_its_inputs(store: Store) -> None:
+    relation, segments = with_table(store, 10, 20, 30)
+    merged = dataclasses.replace(segment(store, relation, 30), row0=0)
+    changes = [
+        EndSegments(relation.oid, (segments[0].id, segments[1].id)),
+        AddSegments(relation.oid, (merged,)),
+    ]
+    store.commit(changes, store.published)
+    for snapshot in (store.published, reopened(store).published):
+        data = snapshot.data(relation.oid)
+        assert [s.id for s in data.segments] == [merged.id, segments[2].id]
+        assert data.next_row == 60
 
 
 def test_inserts_run_side_by_side_in_commit_order(store: Store) -> None:
