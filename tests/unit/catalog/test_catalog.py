@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import numpy as np
 import pytest
 from catalog_sample import sample_snapshot
 
@@ -220,8 +224,6 @@ def test_missing_relations_are_told_by_schema_and_name() -> None:
 
 
 def test_a_refreshed_transaction_keeps_both_deletes() -> None:
-    import numpy as np
-
     base = sample_snapshot().apply((AddSegments(16445, (SegmentRef(1, 16445, 10, 0, ()),)),), id=1)
     transaction = TransactionCatalog(base)
     mine = delete_vector(np.array([1], np.int32), 10)
@@ -233,3 +235,14 @@ def test_a_refreshed_transaction_keeps_both_deletes() -> None:
     later = newer.apply((SetDeletes(16445, 1, delete_vector(np.array([1, 5]), 10)),), id=3)
     with pytest.raises(errors.SerializationFailure):
         transaction.refresh(later)
+
+
+def test_the_built_in_file_knows_what_gpudb_sql_declares() -> None:
+    text = (Path(builtin.__file__).parent / "gpudb.sql").read_text()
+    tables = re.findall(r"CREATE TABLE gpudb\.(\w+) \((.*?)\n\);", text, re.DOTALL)
+    assert len(tables) == text.count("CREATE TABLE")
+    for name, body in tables:
+        relation = CatalogSnapshot.empty().relation("gpudb", name)
+        assert relation is not None, "run generate_builtin"
+        declared = [line.split()[0] for line in body.strip().splitlines()]
+        assert [column.name for column in relation.columns] == declared
