@@ -240,7 +240,7 @@ def test_a_refreshed_transaction_keeps_both_deletes() -> None:
 def test_the_built_in_file_knows_what_gpudb_sql_declares() -> None:
     text = (Path(builtin.__file__).parent / "gpudb.sql").read_text()
     tables = re.findall(r"CREATE TABLE gpudb\.(\w+) \((.*?)\n\);", text, re.DOTALL)
-    assert len(tables) == text.count("CREATE TABLE")
+    assert len(tables) == text.count("\nCREATE TABLE gpudb.")
     for name, body in tables:
         relation = CatalogSnapshot.empty().relation("gpudb", name)
         assert relation is not None, "run generate_builtin"

@@ -21,6 +21,7 @@ from gpudb.catalog import conflicts
 from gpudb.catalog.catalog import TransactionCatalog
 from gpudb.catalog.changes import (
     AddSegments,
+    Change,
     Create,
     Drop,
     EndSegments,
@@ -204,7 +205,7 @@ def test_a_commit_that_the_disk_refuses_changes_nothing(store: Store) -> None:
 def test_a_compacted_segment_takes_the_place_of_its_inputs(store: Store) -> None:
     relation, segments = with_table(store, 10, 20, 30)
     merged = dataclasses.replace(segment(store, relation, 30), row0=0)
-    changes = [
+    changes: list[Change] = [
         EndSegments(relation.oid, (segments[0].id, segments[1].id)),
         AddSegments(relation.oid, (merged,)),
     ]
@@ -310,7 +311,7 @@ def test_dropping_a_table_takes_its_parts(store: Store) -> None:
     key = Constraint(store.allocate_oid(), 2200, "t_pkey", "p", relation.oid, columns=(1,))
     comment = Comment(ObjectClass.RELATION, relation.oid, 0, "x")
     constraint_comment = Comment(ObjectClass.CONSTRAINT, key.oid, 0, "y")
-    changes = [Create(key), SetComment(comment), SetComment(constraint_comment)]
+    changes: list[Change] = [Create(key), SetComment(comment), SetComment(constraint_comment)]
     store.commit(changes, store.published)
     store.commit([Drop(ObjectClass.RELATION, relation.oid)], store.published)
     for snapshot in (store.published, reopened(store).published):
