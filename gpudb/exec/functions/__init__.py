@@ -8,10 +8,12 @@ MODULES = (
     "arithmetic",
     "comparison",
     "conversion",
+    "math",
     "numeric",
     "pattern",
     "regexps",
     "sets",
+    "text",
     "timefields",
     "timestamps",
 )
