@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 
 MODULES = (
+    "access",
     "arithmetic",
+    "catalog_info",
     "comparison",
     "conversion",
     "math",
@@ -13,6 +15,7 @@ MODULES = (
     "pattern",
     "regexps",
     "sets",
+    "system",
     "text",
     "timefields",
     "timestamps",
