@@ -1,9 +1,12 @@
-# One-line targets. TORCH chooses the torch to install (see README: CPU builds on hosts without a GPU).
+# TORCH chooses the torch to install: TORCH="torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
+# takes the CPU build; TORCH= leaves the choice to the dependency list.
 VENV ?= .venv
 PY := $(VENV)/bin/python
 TORCH ?= torch==2.13.0
 DATA ?= data
 PORT ?= 5433
+SF ?= 0.1
+SUITES ?= ../shared
 
 .PHONY: setup serve demo test test-all suites lint format golden bench docs clean
 
@@ -11,16 +14,16 @@ setup: $(VENV)/.installed
 
 $(VENV)/.installed: pyproject.toml
 	test -x $(PY) || python3 -m venv $(VENV)
-	$(PY) -m pip install -q "$(TORCH)"
-	$(PY) -m pip install -q -e ".[dev]"
+	test -z "$(TORCH)" || $(PY) -c "import torch" 2>/dev/null || $(PY) -m pip install --disable-pip-version-check -q $(TORCH)
+	$(PY) -m pip install --disable-pip-version-check -q -e ".[dev]"
 	touch $@
 
 serve: setup
-	$(PY) -m tpch load --sf 0.1 --data $(DATA) --if-empty
+	$(PY) -m tpch load --sf $(SF) --data $(DATA) --if-empty
 	$(PY) -m gpudb serve --data $(DATA) --port $(PORT)
 
 demo: setup
-	$(PY) -m gpudb sql --data $$(mktemp -d) -f docs/demo.sql
+	$(PY) -m gpudb sql --data "$$(mktemp -d)" -f docs/demo.sql
 
 test: setup
 	$(PY) -m pytest -q
@@ -29,12 +32,12 @@ test-all: setup
 	$(PY) -m pytest -q -m "not suites and not cuda"
 
 suites: setup
-	$(PY) -m pytest -q -m suites
+	GPUDB_SUITES=$(SUITES) $(PY) -m pytest -q -m suites
 
 lint: setup
 	$(PY) -m ruff check .
 	$(PY) -m mypy
-	$(VENV)/bin/lint-imports --no-cache
+	$(VENV)/bin/lint-imports --no-cache --no-logo
 
 format: setup
 	$(PY) -m ruff check --fix .
@@ -49,4 +52,4 @@ docs: setup
 	$(PY) docs/generate.py
 
 clean:
-	rm -rf build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
