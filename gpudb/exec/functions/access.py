@@ -100,7 +100,7 @@ def _holds(
             return True
         if kind == "any_column" and any(
             privileges.has_column_privilege(snapshot, role, found, column, letter)
-            for column in found.live_columns
+            for column in found.live_columns()
         ):
             return True
     return False

@@ -308,7 +308,7 @@ def relation_size(context: EvaluationContext, oid: int) -> int | None:
     snapshot = snapshot_of(context)
     if snapshot.relation_by_oid(oid) is None:
         return None
-    return snapshot.data(oid).size_bytes
+    return snapshot.data(oid).size_bytes()
 
 
 @rowwise("pg_relation_size", needs_context=True)
@@ -327,7 +327,7 @@ rowwise("pg_indexes_size", result=sqltype.INT8)(lambda oid: 0)
 
 def _database_size(context: EvaluationContext) -> int:
     data = snapshot_of(context).tables_with_data()
-    return sum(item.size_bytes for item in data.values())
+    return sum(item.size_bytes() for item in data.values())
 
 
 @rowwise("pg_database_size_oid", "pg_database_size_name", "pg_tablespace_size_oid",
