@@ -7,14 +7,17 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from gpudb import commands, errors, settings
+from gpudb.activity import Activity
 from gpudb.catalog import privileges, types
+from gpudb.catalog.object_names import ObjectNames
 from gpudb.catalog.objects import ColumnDef, Relation, TableData
 from gpudb.catalog.store import Store
+from gpudb.catalog.system import SystemCatalog
 from gpudb.catalog.types import zones
 from gpudb.catalog.types.base import DataType, TypeContext
 from gpudb.column import Batch, from_host, to_values
@@ -23,9 +26,10 @@ from gpudb.commands.prepared import execute_arguments
 from gpudb.exec import functions
 from gpudb.exec.executor import Executor
 from gpudb.expr import Expr, Literal
-from gpudb.optimizer.binder import bind_scalar, bound_columns, resolve_type_name
+from gpudb.optimizer.binder import bind_query, bind_scalar, bound_columns, resolve_type_name
 from gpudb.optimizer.binder.context import FileColumns
-from gpudb.optimizer.parser import parse_type
+from gpudb.optimizer.logical import FileScan, Plan
+from gpudb.optimizer.parser import parse_query, parse_type
 from gpudb.optimizer.statements import nodes
 from gpudb.planning import Analysed, Planned, Planner, result_fields
 from gpudb.result import HostBatch, ResultField, ResultStream
@@ -33,6 +37,7 @@ from gpudb.session import Session
 from gpudb.settings import SessionSettings
 from gpudb.sqltype import SqlType
 from gpudb.storage.table import Storage
+from gpudb.tree import transform
 from gpudb.wire.backend import ConnectionInfo, Notification
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -83,17 +88,20 @@ class Database:
             cache_bytes=options.cache_bytes or memory // DEFAULT_CACHE_FRACTION,
         )
         self.storage.sweep(self.store)
+        self.system = SystemCatalog()
         self.executor = Executor(
             storage=self.storage,
+            system=self.system,
             threads=options.threads or os.cpu_count() or 1,
             device=options.device,
             memory_bytes=options.memory_bytes or memory // DEFAULT_MEMORY_FRACTION,
         )
         self.planner = Planner(self)
+        Activity(self).register(self.system)
         self.sessions: dict[int, Session] = {}
         self._lock = threading.Lock()
         self._seeds = itertools.count(secrets.randbits(62))
-        self._local_ids = itertools.count(-1, -1)
+        self._local_ids = itertools.count(1)
 
     def close(self) -> None:
         for session in list(self.sessions.values()):
@@ -139,15 +147,14 @@ class Database:
             connection=connection,
         )
         with self._lock:
-            key = session.process_id or next(self._local_ids)
-            self.sessions[key] = session
+            if connection is None:
+                session.process_id = next(self._local_ids)
+            self.sessions[session.process_id] = session
         return session
 
     def forget(self, session: Session) -> None:
         with self._lock:
-            for key, other in list(self.sessions.items()):
-                if other is session:
-                    del self.sessions[key]
+            self.sessions.pop(session.process_id, None)
 
     def verifier(self, user: str) -> str | None:
         role = self.store.published.role(user)
@@ -185,7 +192,7 @@ class Database:
             extra_float_digits=int(of["extra_float_digits"]),
             bytea_output=of.text("bytea_output"),
             now_microseconds=0 if transaction is None else transaction.started_microseconds,
-            lookup=None,
+            lookup=ObjectNames(session.catalog, session.path()).lookup,
         )
 
     def type_name(self, session: Session, name: nodes.TypeName) -> SqlType:
@@ -282,6 +289,23 @@ class Database:
             writer.append(Batch.of(columns, batch.rows))
         session.transaction.writes.add(table.oid, writer.finish())
         return writer.rows
+
+    def insert_batches(self, session: Session, text: str, columns: FileColumns) -> int:
+        """Run an INSERT over the session's ``copied_batches``; the number of rows.
+
+        ``text`` reads them as read_parquet(...); the plan's file scan becomes a scan of batches.
+        Constraints are the caller's to check, once for all chunks.
+        """
+        context = replace(self.planner.context(session), file_schema=lambda *_: columns)
+        tree = parse_query(nodes.Slice(text))
+        bound = bind_query(tree, session.catalog, context)
+        plan = transform(
+            bound.plan, Plan,
+            lambda p: replace(p, format="batches") if isinstance(p, FileScan) else p,
+        )
+        physical = self.planner.optimize(session, replace(bound, plan=plan))
+        stream = self.executor.run(physical, session.query_context(), bound.fields)
+        return sum(batch.rows for batch in stream)
 
     def utility_fields(
         self, session: Session, statement: Any

@@ -20,6 +20,7 @@ from gpudb.catalog.objects import ObjectClass
 from gpudb.catalog.search_path import SearchPath
 from gpudb.catalog.store import now_microseconds
 from gpudb.catalog.types.base import TypeContext
+from gpudb.column import Batch
 from gpudb.commands import Done, Rows
 from gpudb.exec.context import CancelToken, QueryContext
 from gpudb.optimizer import statements
@@ -86,6 +87,7 @@ class Session:
         self.database_name = database_name
         self.settings = settings
         self.connection = connection
+        self.process_id = 0 if connection is None else connection.process_id
         found = database.store.published.database_by_name(database_name)
         assert found is not None
         self.database_oid = found.oid
@@ -108,12 +110,10 @@ class Session:
         self.query_started = 0
         self.state_changed = now_microseconds()
         self.backend_started = self.state_changed
+        self.seed: int | None = None
+        self.copied_batches: list[Batch] = []
         self._cancel: CancelToken | None = None
         self._reported: dict[str, str] = {}
-
-    @property
-    def process_id(self) -> int:
-        return self.connection.process_id if self.connection is not None else 0
 
     # What the server asks for
 
@@ -198,6 +198,29 @@ class Session:
         if level >= limit and len(self.notices) < NOTICES_MAX:
             self.notices.append(Notice(severity, sqlstate, message, detail, hint))
 
+    def setting_text(self, name: str) -> str:
+        """The canonical text of a setting as pg_settings shows it."""
+        transaction = self.transaction
+        if transaction is not None and name == "transaction_isolation":
+            return transaction.isolation
+        if transaction is not None and name == "transaction_read_only":
+            return "on" if transaction.is_read_only else "off"
+        if name in ("is_superuser", "session_authorization"):
+            return self.reported_value(name)
+        return self.settings.text(name)
+
+    def state(self) -> str:
+        """pg_stat_activity.state."""
+        if self._cancel is not None:
+            return "active"
+        if self.is_failed:
+            return "idle in transaction (aborted)"
+        return "idle in transaction" if self.is_block else "idle"
+
+    def set_seed(self, seed: int) -> None:
+        """setseed(): random() of later statements starts from here."""
+        self.seed = seed
+
     def is_superuser(self, user: str | None = None) -> bool:
         role = self.catalog.role(user or self.user)
         return role is not None and role.is_superuser
@@ -226,7 +249,8 @@ class Session:
         assert self.transaction is not None
         timeout = int(self.settings["statement_timeout"])
         deadline = time.monotonic() + timeout / 1000 if timeout else None
-        self._cancel = CancelToken()
+        if self._cancel is None:
+            self._cancel = CancelToken()
         return QueryContext(
             snapshot=self.transaction.snapshot,
             settings=self.settings,
@@ -237,13 +261,19 @@ class Session:
             session_user=self.session_user,
             database=self.database_name,
             search_path=search_path.split_names(self.settings.text("search_path")),
-            seed=self.database.next_seed(),
+            seed=self._next_seed(),
             deadline=deadline,
             own_writes=self.transaction.writes,
             types=self.type_context(),
             cancel=self._cancel,
             session=self,
         )
+
+    def _next_seed(self) -> int:
+        if self.seed is None:
+            return self.database.next_seed()
+        self.seed = (self.seed * 6364136223846793005 + 1442695040888963407) % 2**62
+        return self.seed
 
     # Transactions
 
@@ -255,6 +285,7 @@ class Session:
             )
         self.query_started = now_microseconds()
         self.state_changed = self.query_started
+        self._cancel = CancelToken()
         if self.transaction is None:
             self.start_transaction()
         elif not self.is_failed:
@@ -379,6 +410,7 @@ class Session:
         if isinstance(result, Done):
             if commit:
                 self.end_implicit()
+            self._idle()
             return CommandOutcome(result.tag)
         if isinstance(result, Rows):
             stream = result.stream
@@ -386,6 +418,7 @@ class Session:
             def end(count: int) -> str:
                 if commit:
                     self.end_implicit()
+                self._idle()
                 return result.tag(count)
 
             codes = expand_result_formats(formats, len(result.fields))
@@ -394,6 +427,11 @@ class Session:
             result.on_end = self.end_implicit
         return result  # type: ignore[no-any-return]
 
+    def _idle(self) -> None:
+        """The statement has ended: nothing is left to cancel."""
+        self._cancel = None
+        self.state_changed = now_microseconds()
+
     def codec(self) -> Codec:
         return Codec(self.database.type_of(self.catalog), self.type_context(), self.client_encoding)
 
@@ -401,6 +439,7 @@ class Session:
         if not isinstance(error, errors.SqlError):
             _LOG.exception("internal error", exc_info=error)
             error = errors.InternalError(f"internal error: {type(error).__name__}: {error}")
+        self._idle()
         for portal in self.portals.values():
             portal.extra["held"] = portal.is_holdable and portal.extra.get("survives", False)
         if self.is_block:
@@ -575,6 +614,7 @@ class Session:
         rows = portal.rows
 
         def end(count: int) -> str | None:
+            self._idle()
             if max_rows > 0 and count == max_rows and not portal.is_done:
                 return None
             return rows.tag(count)

@@ -41,6 +41,9 @@ class ColumnCache:
         self._entries: OrderedDict[Key, tuple[Column, int]] = OrderedDict()
         self._loading: dict[Key, Future[Column]] = {}
 
+    def __len__(self) -> int:
+        return len(self._entries)
+
     def get(self, key: Key) -> Column | None:
         with self._lock:
             found = self._entries.get(key)
