@@ -57,6 +57,7 @@ class QueryContext:
     scheduler: Any = None
     session: Any = None
     rank: int = 0
+    metrics: Any = None
 
     def check(self) -> None:
         """Raise 57014 when the query was cancelled or ran past its deadline."""

@@ -1,7 +1,8 @@
-"""The eager runner: programs over batches with torch operations, on any device.
+"""Runs programs with torch operations, on any device: the reference.
 
-Every step yields a Column of the batch's rows or a constant. A guard's mask is made when the first
-step asks for it. Errors of active rows go to the slot; ``run`` raises the lowest row's.
+A Runner belongs to one program and one query. ``evaluate`` computes the outputs for a batch:
+only the columns that the program reads are gathered through the batch's selection, guards narrow
+the rows that may raise, and the error of the lowest active row is raised once per batch.
 """
 
 from __future__ import annotations
@@ -9,523 +10,363 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from gpudb import errors, sqltype
-from gpudb.catalog import functions, types
-from gpudb.catalog.types.base import ArrayValue, RecordValue
+from gpudb import errors
+from gpudb.catalog import functions
 from gpudb.column import (
+    Batch,
     Column,
     all_valid,
     boolean_column,
     expand,
     from_values,
-    host_column,
     null_column,
+    slice_rows,
     take_rows,
     to_values,
-    validity,
 )
+from gpudb.exec import conversions, structures
 from gpudb.exec.context import QueryContext
 from gpudb.exec.evaluation import ErrorSlot, EvaluationContext
-from gpudb.exec.functions import conversion
-from gpudb.exec.functions.rowwise import relabelled
-from gpudb.exec.program import Guard, Op, Program, Step, Test
-from gpudb.exec.session_values import session_value
-from gpudb.exec.subscripts import element, slice_of
-from gpudb.expr import Cast, Function, Truth
+from gpudb.exec.program import Op, Program, Step, Test, compile_program
+from gpudb.expr import BooleanTest, DistinctFrom, Expr, Function, InList, Truth
 from gpudb.kernels import order
-from gpudb.kernels.select import choose
-from gpudb.sqltype import BOOLEAN, SqlType
+from gpudb.kernels.select import choose, is_all, is_any, rows_of, true_mask
+from gpudb.sqltype import BOOLEAN
+
+_SEQUENCE_BITS = 40
 
 
-def constant_column(type: SqlType, value: Any, snapshot: Any = None) -> Column:
-    """A constant of a host value."""
-    kind = types.get(type.oid, snapshot).layout
-    return null_column(type, kind) if value is None else from_values(type, kind, [value])
+def row_offset(batch: Batch) -> int:
+    """A number for the batch's first row that no other row of the source has."""
+    return (batch.sequence[0] << _SEQUENCE_BITS) + batch.sequence[1]
 
 
 class Runner:
-    """A program bound to a query: run it on one batch after the other, from one thread."""
+    """A program bound to a query: constants are made once."""
 
-    def __init__(self, program: Program, query: QueryContext) -> None:
+    def __init__(self, program: Program, context: QueryContext) -> None:
         self.program = program
-        self.query = query
+        self.context = context
         self._constants: dict[int, Column] = {}
+        self._memo: dict[object, Column] = {}
 
-    def run(
-        self, columns: Sequence[Column], rows: int, *, row_offset: int = 0
-    ) -> list[Column]:
-        """The outputs for ``rows`` rows; columns have that many rows or one. Raises SqlError."""
-        evaluation = _Evaluation(self, columns, rows, row_offset)
-        found = [evaluation.column(number) for number in self.program.outputs]
-        if evaluation.errors.error is not None:
-            raise evaluation.errors.error
-        return found
+    def evaluate(self, batch: Batch, active: Tensor | None = None) -> tuple[Column, ...]:
+        """The outputs, each of ``batch.rows`` rows or one row (a constant)."""
+        run = _Run(self, batch, active)
+        outputs = tuple(run.value(number) for number in self.program.outputs)
+        if run.slot.error is not None:
+            raise run.slot.error
+        return outputs
 
     def constant(self, number: int, step: Step) -> Column:
-        """The column of a literal, parameter or session value, made once."""
+        """The column of a literal, parameter or session value."""
         found = self._constants.get(number)
         if found is None:
-            match step.op:
-                case Op.LITERAL:
-                    value = step.payload
-                case Op.PARAMETER:
-                    value = self.query.parameters[step.payload - 1]
-                case _:
-                    value = session_value(step.payload, step.type, self.query)
-            found = constant_column(step.type, value, self.query.snapshot)
+            value = step.payload
+            if step.op is Op.PARAMETER:
+                if step.payload > len(self.context.parameters):
+                    raise errors.UndefinedParameter(f"there is no parameter ${step.payload}")
+                value = self.context.parameters[step.payload - 1]
+            elif step.op is Op.SESSION:
+                value = conversions.session_value(step.payload, step.type, self.context)
+            kind = conversions.data_type(step.type.oid, self.context).layout
+            if value is None:
+                found = null_column(step.type, kind)
+            else:
+                found = from_values(step.type, kind, [value])
             self._constants[number] = found
         return found
 
 
-class _Evaluation:
-    """One run over one batch."""
+class _Run:
+    """One evaluation of a program."""
 
-    def __init__(
-        self, runner: Runner, columns: Sequence[Column], rows: int, row_offset: int
-    ) -> None:
+    def __init__(self, runner: Runner, batch: Batch, active: Tensor | None) -> None:
         self.runner = runner
-        self.program = runner.program
-        self.query = runner.query
-        self.inputs = columns
-        self.rows = rows
-        self.row_offset = row_offset
-        self.errors = ErrorSlot()
-        self.device = columns[0].device if columns else torch.device("cpu")
-        self._columns: dict[int, Column] = {}
-        self._masks: dict[int, Tensor | None] = {-1: None}
+        self.batch = batch
+        self.slot = ErrorSlot()
+        self._values: dict[int, Column] = {}
+        self._masks: dict[int, Tensor | None] = {-1: active}
+        self._offset = row_offset(batch)
 
-    def column(self, number: int) -> Column:
-        found = self._columns.get(number)
-        if found is None:
-            step = self.program.steps[number]
-            found = self._columns[number] = _OPERATIONS[step.op](self, number, step)
-        return found
+    @property
+    def rows(self) -> int:
+        return self.batch.rows
+
+    def context(self, guard: int, position: int = 0) -> EvaluationContext:
+        return EvaluationContext(
+            self.runner.context, self.rows, self.mask(guard), errors=self.slot,
+            row_offset=self._offset, position=position,
+        )
 
     def mask(self, guard: int) -> Tensor | None:
-        """The active rows of a guard, bool (R or 1); None = all."""
+        """The rows where a guard is open: bool (R or 1), None = all."""
         if guard in self._masks:
             return self._masks[guard]
-        item: Guard = self.program.guards[guard]
-        parent = self.mask(item.parent)
-        mask = _test(self.column(item.node), item.test)
-        found = mask if parent is None else parent & mask
+        item = self.runner.program.guards[guard]
+        outer = self.mask(item.parent)
+        here = _passes(self.value(item.node), item.test)
+        found = here if outer is None else outer & here
         self._masks[guard] = found
         return found
 
-    def context(self, step: Step, valid: Tensor | None) -> EvaluationContext:
-        """The context of a step's evaluation: active where its guard is open and nothing is NULL."""
-        active = self.mask(step.guard)
-        if valid is not None:
-            active = valid if active is None else active & valid
-        return EvaluationContext(
-            self.query, self.rows, active, self.device, self.errors, self.row_offset,
-            step.position,
-        )
+    def value(self, number: int) -> Column:
+        found = self._values.get(number)
+        if found is None:
+            step = self.runner.program.steps[number]
+            found = self._values[number] = self._compute(number, step)
+        return found
 
-    def call(self, function: Function, step: Step, arguments: Sequence[Column]) -> Column:
-        """A scalar function with NULL propagation."""
-        return call_scalar(
-            function, arguments, functools.partial(self.context, step), step.type
-        )
+    def _compute(self, number: int, step: Step) -> Column:
+        if step.op is Op.INPUT:
+            return self._input(step.payload)
+        if step.op in (Op.LITERAL, Op.PARAMETER, Op.SESSION):
+            return self.runner.constant(number, step)
+        if step.guard != -1:
+            mask = self.mask(step.guard)
+            if mask is not None and not is_any(mask):
+                kind = conversions.data_type(step.type.oid, self.runner.context).layout
+                return null_column(step.type, kind)
+        if step.op is Op.CASE:
+            return self._case(step)
+        if step.op is Op.COALESCE:
+            return self._coalesce(step)
+        arguments = [self.value(item) for item in step.arguments]
+        context = self.context(step.guard, step.position)
+        return _OPERATIONS[step.op](context, step, arguments)
+
+    def _input(self, position: int) -> Column:
+        column = self.batch.columns[position]
+        if column.rows == 1 and (self.rows != 1 or self.batch.selection is None):
+            return column
+        if self.batch.selection is not None:
+            return take_rows(column, self.batch.selection, self.batch.capacity)
+        return column if column.rows == self.rows else slice_rows(column, 0, self.rows)
+
+    def _case(self, step: Step) -> Column:
+        """The result of the first true condition; arms that no row takes are not computed."""
+        pairs = list(zip(step.arguments[::2], step.arguments[1::2], strict=False))
+        choice = torch.zeros(self.rows, dtype=torch.int64)
+        columns: list[Column] = []
+        left = torch.ones(self.rows, dtype=torch.bool)
+        for condition, result in pairs:
+            here = true_mask(self.value(condition), self.rows) & left
+            if not is_any(here):
+                continue
+            choice = torch.where(here, len(columns), choice)
+            columns.append(self.value(result))
+            left = left & ~here
+            if not is_any(left):
+                break
+        if is_any(left) or not columns:
+            choice = torch.where(left, len(columns), choice)
+            if step.payload:
+                columns.append(self.value(step.arguments[-1]))
+            else:
+                kind = conversions.data_type(step.type.oid, self.runner.context).layout
+                columns.append(null_column(step.type, kind))
+        return _merged(columns, choice, self.rows, step)
+
+    def _coalesce(self, step: Step) -> Column:
+        choice = torch.zeros(self.rows, dtype=torch.int64)
+        columns: list[Column] = []
+        left = torch.ones(self.rows, dtype=torch.bool)
+        for argument in step.arguments:
+            column = self.value(argument)
+            choice = torch.where(left, len(columns), choice)
+            columns.append(column)
+            if column.valid is None:
+                break
+            left = left & ~column.valid
+            if not is_any(left):
+                break
+        return _merged(columns, choice, self.rows, step)
 
 
-def call_scalar(
-    function: Function,
-    arguments: Sequence[Column],
-    context_of: Callable[[Tensor | None], EvaluationContext],
-    type: SqlType,
-) -> Column:
-    """``function`` over argument columns; NULL arguments make NULL results where it is strict."""
-    found = functions.SCALARS.get(function.key)
-    if found is None:
-        raise errors.FeatureNotSupported(f"function {function.name} is not supported")
-    if not function.is_strict:
-        return _typed(found.body(context_of(None), *arguments), type)
-    valid = all_valid(*arguments)
-    context = context_of(valid)
-    if valid is not None and not bool(valid.any()):
-        rows = max((a.rows for a in arguments), default=1)
-        kind = types.get(type.oid, context.query.snapshot).layout
-        return null_column(type, kind, rows)
-    result: Column = found.body(context, *arguments)
-    if valid is not None:
-        own = result.valid
-        if valid.shape[0] > result.rows:
-            result = expand(result, valid.shape[0])
-        result = replace(result, valid=valid if own is None else own & valid)
-    return _typed(result, type)
+def _merged(columns: Sequence[Column], choice: Tensor, rows: int, step: Step) -> Column:
+    if len(columns) == 1 or rows == 0:
+        return replace(columns[0], type=step.type)
+    return replace(choose(columns, choice, rows), type=step.type)
 
 
-def _typed(column: Column, type: SqlType) -> Column:
-    return column if column.type == type else replace(column, type=type)
-
-
-def _test(column: Column, test: Test) -> Tensor:
+def _passes(column: Column, test: Test) -> Tensor:
     if test is Test.NULL:
         if column.valid is None:
-            return torch.zeros(1, dtype=torch.bool, device=column.device)
+            return torch.zeros(1, dtype=torch.bool)
         return ~column.valid
-    value, valid = column.data[0], column.valid
-    match test:
-        case Test.TRUE:
-            return value if valid is None else value & valid
-        case Test.NOT_TRUE:
-            return ~value if valid is None else ~(value & valid)
-    return value if valid is None else value | ~valid
+    value = column.data[0]
+    if test is Test.NOT_FALSE:
+        return value if column.valid is None else value | ~column.valid
+    true = value if column.valid is None else value & column.valid
+    return true if test is Test.TRUE else ~true
 
 
-def _input(run: _Evaluation, _: int, step: Step) -> Column:
-    return run.inputs[step.payload]
+# --- operations ----------------------------------------------------------------------------------
 
 
-def _constant(run: _Evaluation, number: int, step: Step) -> Column:
-    return run.runner.constant(number, step)
+def _call(context: EvaluationContext, step: Step, arguments: Sequence[Column]) -> Column:
+    return call(context, step.payload, arguments, step)
 
 
-def _call(run: _Evaluation, _: int, step: Step) -> Column:
-    return run.call(step.payload, step, [run.column(a) for a in step.arguments])
+def call(
+    context: EvaluationContext, function: Function, arguments: Sequence[Column], step: Step
+) -> Column:
+    """A scalar function over columns, NULL where a strict one has a NULL argument."""
+    body = functions.SCALARS.get(function.key)
+    if body is None:
+        raise errors.FeatureNotSupported(f"function {function.name} is not supported")
+    if not function.is_strict:
+        return replace(body.body(context, *arguments), type=step.type)
+    valid = all_valid(*arguments)
+    if valid is not None and valid.shape[0] == 1:
+        if not bool(valid[0]):
+            kind = conversions.data_type(step.type.oid, context.query).layout
+            return null_column(step.type, kind)
+        valid = None
+    result = body.body(context.narrowed(valid), *arguments)
+    return strictly(result, valid, step.type)
 
 
-def _cast(run: _Evaluation, _: int, step: Step) -> Column:
-    node: Cast = step.payload
-    column = run.column(step.arguments[0])
-    target = node.type
-    if node.function is not None:
-        extra: list[Column] = []
-        if len(node.function.argument_oids) > 1:
-            extra.append(constant_column(sqltype.INTEGER, target.typmod))
-        if len(node.function.argument_oids) > 2:
-            extra.append(constant_column(BOOLEAN, node.is_explicit))
-        found = run.call(node.function, step, [column, *extra])
-    elif node.is_text_io:
-        context = run.context(step, column.valid)
-        if column.type.oid in sqltype.STRINGS or column.type.oid in _TEXT_LIKE:
-            found = conversion.from_text(context, column, target)
-        elif target.oid in sqltype.STRINGS:
-            found = conversion.to_text(context, column, target)
-        else:
-            text = conversion.to_text(context, column, sqltype.TEXT_TYPE)
-            found = conversion.from_text(context, text, target)
-        if column.valid is not None and found.valid is None:
-            found = replace(found, valid=column.valid)
+def strictly(result: Column, valid: Tensor | None, type_: object) -> Column:
+    """A function's result, NULL besides where ``valid`` (bool R) is false."""
+    assert not isinstance(type_, int)
+    if valid is None:
+        return replace(result, type=type_)
+    if result.rows == 1 and valid.shape[0] != 1:
+        result = expand(result, valid.shape[0])
+    both = valid if result.valid is None else result.valid & valid
+    return replace(result, type=type_, valid=both)
+
+
+def _cast(context: EvaluationContext, step: Step, arguments: Sequence[Column]) -> Column:
+    return conversions.cast(context, step.payload, arguments[0])
+
+
+def _and(context: EvaluationContext, step: Step, arguments: Sequence[Column]) -> Column:
+    return _connected(arguments, is_and=True)
+
+
+def _or(context: EvaluationContext, step: Step, arguments: Sequence[Column]) -> Column:
+    return _connected(arguments, is_and=False)
+
+
+def _connected(arguments: Sequence[Column], *, is_and: bool) -> Column:
+    if all(column.valid is None for column in arguments):
+        combine = torch.logical_and if is_and else torch.logical_or
+        return boolean_column(BOOLEAN, functools.reduce(combine, (c.data[0] for c in arguments)))
+    decided: Tensor | None = None
+    unknown: Tensor | None = None
+    for column in arguments:
+        here = ~column.data[0] if is_and else column.data[0]
+        if column.valid is not None:
+            here = here & column.valid
+            unknown = ~column.valid if unknown is None else unknown | ~column.valid
+        decided = here if decided is None else decided | here
+    assert decided is not None and unknown is not None
+    decided, unknown = torch.broadcast_tensors(decided, unknown)
+    return boolean_column(BOOLEAN, ~decided if is_and else decided, decided | ~unknown)
+
+
+def _not(context: EvaluationContext, step: Step, arguments: Sequence[Column]) -> Column:
+    return boolean_column(BOOLEAN, ~arguments[0].data[0], arguments[0].valid)
+
+
+def _is_null(context: EvaluationContext, step: Step, arguments: Sequence[Column]) -> Column:
+    valid = arguments[0].valid
+    if valid is None:
+        return boolean_column(BOOLEAN, torch.tensor([bool(step.payload)]))
+    return boolean_column(BOOLEAN, valid if step.payload else ~valid)
+
+
+def _boolean_test(context: EvaluationContext, step: Step, arguments: Sequence[Column]) -> Column:
+    node: BooleanTest = step.payload
+    column = arguments[0]
+    if node.truth is Truth.UNKNOWN:
+        known = torch.ones(1, dtype=torch.bool) if column.valid is None else column.valid
+        holds = ~known
     else:
-        found = relabelled(column, SqlType(target.oid))
-    if target.typmod >= 0 and node.argument.type != target:
-        context = run.context(step, found.valid)
-        found = conversion.with_modifier(context, found, target, is_explicit=node.is_explicit)
-    return _typed(found, target)
+        value = column.data[0] if node.truth is Truth.TRUE else ~column.data[0]
+        holds = value if column.valid is None else value & column.valid
+    return boolean_column(BOOLEAN, ~holds if node.is_negated else holds)
 
 
-_TEXT_LIKE = frozenset({sqltype.UNKNOWN, sqltype.CSTRING})
-
-
-def _and(run: _Evaluation, _: int, step: Step) -> Column:
-    """False if some argument is false, else NULL if some is NULL, else true."""
-    falses: Tensor | None = None
-    nulls: Tensor | None = None
-    for argument in step.arguments:
-        column = run.column(argument)
-        value, valid = column.data[0], column.valid
-        false = ~value if valid is None else ~value & valid
-        falses = false if falses is None else falses | false
-        if valid is not None:
-            nulls = ~valid if nulls is None else nulls | ~valid
-    assert falses is not None
-    return boolean_column(BOOLEAN, ~falses, None if nulls is None else falses | ~nulls)
-
-
-def _or(run: _Evaluation, _: int, step: Step) -> Column:
-    """True if some argument is true, else NULL if some is NULL, else false."""
-    trues: Tensor | None = None
-    nulls: Tensor | None = None
-    for argument in step.arguments:
-        column = run.column(argument)
-        value, valid = column.data[0], column.valid
-        true = value if valid is None else value & valid
-        trues = true if trues is None else trues | true
-        if valid is not None:
-            nulls = ~valid if nulls is None else nulls | ~valid
-    assert trues is not None
-    return boolean_column(BOOLEAN, trues, None if nulls is None else trues | ~nulls)
-
-
-def _not(run: _Evaluation, _: int, step: Step) -> Column:
-    column = run.column(step.arguments[0])
-    return boolean_column(BOOLEAN, ~column.data[0], column.valid)
-
-
-def _is_null(run: _Evaluation, _: int, step: Step) -> Column:
-    column = run.column(step.arguments[0])
-    if column.valid is None:
-        value = torch.full((1,), bool(step.payload), device=column.device)
-        return boolean_column(BOOLEAN, value)
-    return boolean_column(BOOLEAN, column.valid if step.payload else ~column.valid)
-
-
-def _boolean_test(run: _Evaluation, _: int, step: Step) -> Column:
-    column = run.column(step.arguments[0])
-    value, valid = column.data[0], column.valid
-    match step.payload.truth:
-        case Truth.TRUE:
-            found = value if valid is None else value & valid
-        case Truth.FALSE:
-            found = ~value if valid is None else ~value & valid
-        case _:
-            found = torch.zeros(1, dtype=torch.bool) if valid is None else ~valid
-    return boolean_column(BOOLEAN, ~found if step.payload.is_negated else found)
-
-
-def _distinct(run: _Evaluation, _: int, step: Step) -> Column:
-    left, right = (run.column(a) for a in step.arguments)
-    equal = run.call(step.payload.equality, replace_type(step, BOOLEAN), [left, right])
-    same = _test(equal, Test.TRUE)
+def _distinct(context: EvaluationContext, step: Step, arguments: Sequence[Column]) -> Column:
+    node: DistinctFrom = step.payload
+    left, right = arguments
+    equal = call(context, node.equality, arguments, replace(step, type=BOOLEAN))
+    same = true_mask(equal, equal.rows)
+    both_null = torch.zeros(1, dtype=torch.bool)
     if left.valid is not None and right.valid is not None:
-        same = same | (~left.valid & ~right.valid)
-    return boolean_column(BOOLEAN, same if step.payload.is_negated else ~same)
+        both_null = ~left.valid & ~right.valid
+    same = same | both_null
+    return boolean_column(BOOLEAN, same if node.is_negated else ~same)
 
 
-def replace_type(step: Step, type: SqlType) -> Step:
-    """The step with another result type."""
-    return replace(step, type=type)
+def _extreme(context: EvaluationContext, step: Step, arguments: Sequence[Column]) -> Column:
+    rows = max(column.rows for column in arguments)
+    best = arguments[0]
+    for column in arguments[1:]:
+        sign = order.compare(column, best, rows)
+        better = sign > 0 if step.payload else sign < 0
+        if best.valid is not None:
+            better = better | ~best.valid
+        if column.valid is not None:
+            better = better & column.valid
+        best = choose([best, column], better.expand(rows).to(torch.int64), rows)
+    return replace(best, type=step.type)
 
 
-def _case(run: _Evaluation, _: int, step: Step) -> Column:
-    arms = step.arguments[:-1] if step.payload else step.arguments
-    results: list[Column] = []
-    choice: Tensor | None = None
-    taken: Tensor | None = None
-    for number in range(0, len(arms), 2):
-        condition = _test(run.column(arms[number]), Test.TRUE)
-        if taken is not None:
-            condition = condition & ~taken
-        results.append(run.column(arms[number + 1]))
-        index = torch.where(condition, len(results) - 1, -1)
-        choice = index if choice is None else torch.where(condition, index, choice)
-        taken = condition if taken is None else taken | condition
-    assert choice is not None
-    results.append(
-        run.column(step.arguments[-1]) if step.payload else _null(run, step.type)
-    )
-    choice = torch.where(choice < 0, len(results) - 1, choice)
-    return _chosen(run, step, results, choice)
-
-
-def _null(run: _Evaluation, type: SqlType) -> Column:
-    return null_column(type, types.get(type.oid, run.query.snapshot).layout)
-
-
-def _chosen(
-    run: _Evaluation, step: Step, results: Sequence[Column], choice: Tensor
-) -> Column:
-    rows = max(choice.shape[0], *(c.rows for c in results))
-    typed = [_typed(column, step.type) for column in results]
-    if choice.shape[0] != rows:
-        choice = choice.expand(rows)
-    return _typed(choose(typed, choice.contiguous(), rows), step.type)
-
-
-def _coalesce(run: _Evaluation, _: int, step: Step) -> Column:
-    results: list[Column] = []
-    choice: Tensor | None = None
-    for argument in step.arguments:
-        column = run.column(argument)
-        results.append(column)
-        number = len(results) - 1
-        if choice is None:
-            choice = torch.where(_validity(column), 0, -1)
-        else:
-            choice = torch.where((choice < 0) & _validity(column), number, choice)
-        if column.valid is None:
-            break
-    assert choice is not None
-    choice = torch.where(choice < 0, len(results) - 1, choice)
-    return _chosen(run, step, results, choice)
-
-
-def _validity(column: Column) -> Tensor:
-    if column.valid is None:
-        return torch.ones(1, dtype=torch.bool, device=column.device)
-    return column.valid
-
-
-def _extreme(run: _Evaluation, _: int, step: Step) -> Column:
-    """GREATEST, LEAST: pairwise, NULLs ignored."""
-    found = run.column(step.arguments[0])
-    for argument in step.arguments[1:]:
-        other = run.column(argument)
-        rows = max(found.rows, other.rows)
-        sign = order.compare(expand(found, rows), expand(other, rows), rows)
-        takes_other = sign < 0 if step.payload else sign > 0
-        if other.valid is not None:
-            takes_other = takes_other & validity(other, rows)
-        if found.valid is not None:
-            takes_other = takes_other | ~validity(found, rows) & validity(other, rows)
-        found = _chosen(run, step, [found, other], takes_other.to(torch.int64))
-    return found
-
-
-def _in_list(run: _Evaluation, _: int, step: Step) -> Column:
-    argument, *items = (run.column(a) for a in step.arguments)
-    trues: Tensor | None = None
-    nulls: Tensor | None = None
-    equality = replace_type(step, BOOLEAN)
+def _in_list(context: EvaluationContext, step: Step, arguments: Sequence[Column]) -> Column:
+    node: InList = step.payload
+    argument, *items = arguments
+    found = structures.in_constants(argument, items)
+    if found is not None:
+        return found
+    parts = []
     for item in items:
-        equal = run.call(step.payload.equality, equality, [argument, item])
-        true = _test(equal, Test.TRUE)
-        trues = true if trues is None else trues | true
-        if equal.valid is not None:
-            nulls = ~equal.valid if nulls is None else nulls | ~equal.valid
-    assert trues is not None
-    return boolean_column(BOOLEAN, trues, None if nulls is None else trues | ~nulls)
+        parts.append(call(context, node.equality, (argument, item), replace(step, type=BOOLEAN)))
+    return _connected(parts, is_and=False)
 
 
-def _array_comparison(run: _Evaluation, _: int, step: Step) -> Column:
-    """argument op ANY/ALL (array): all pairs at once, then reduced by row."""
-    argument, array = (run.column(a) for a in step.arguments)
-    rows = max(argument.rows, array.rows)
-    arrays: list[ArrayValue | None] = to_values(expand(array, rows) if array.rows > 1 else array)
-    if array.rows == 1:
-        return _constant_array(run, step, argument, arrays[0])
-    owners, items = [], []
-    for row, value in enumerate(arrays):
-        if value is not None:
-            owners.extend([row] * len(value.items))
-            items.extend(value.items)
-    index = torch.tensor(owners, dtype=torch.int64)
-    oid = step.payload.function.argument_oids[1]
-    element = types.get(array.type.oid, run.query.snapshot).element_oid or oid
-    item_type = SqlType(element)
-    kind = types.get(element, run.query.snapshot).layout
-    right = from_values(item_type, kind, items)
-    left = take_rows(expand(argument, rows), index, rows)
-    equal = call_scalar(
-        step.payload.function, [left, right],
-        lambda valid: EvaluationContext(run.query, len(items), valid, run.device, run.errors),
-        BOOLEAN,
-    )
-    decisive = _test(equal, Test.TRUE) if step.payload.is_any else ~_test_not_false(equal)
-    decisive = decisive.expand(len(items))
-    unknown = torch.zeros(len(items), dtype=torch.bool) if equal.valid is None else (
-        ~equal.valid.expand(len(items))
-    )
-    hit = torch.zeros(rows, dtype=torch.bool).scatter_(0, index[decisive], True)
-    maybe = torch.zeros(rows, dtype=torch.bool).scatter_(0, index[unknown], True)
-    present = validity(array, rows)
-    value = hit if step.payload.is_any else ~hit
-    return boolean_column(BOOLEAN, value, (hit | ~maybe) & present)
-
-
-def _test_not_false(column: Column) -> Tensor:
-    value, valid = column.data[0], column.valid
-    return value if valid is None else value | ~valid
-
-
-def _constant_array(
-    run: _Evaluation, step: Step, argument: Column, array: ArrayValue | None
+def _array_comparison(
+    context: EvaluationContext, step: Step, arguments: Sequence[Column]
 ) -> Column:
-    if array is None:
-        return _null(run, BOOLEAN)
-    if not array.items:
-        value = torch.full((1,), not step.payload.is_any)
-        return boolean_column(BOOLEAN, value)
-    trues: Tensor | None = None
-    nulls: Tensor | None = None
-    for item in array.items:
-        column = constant_column(SqlType(array.element_oid), item, run.query.snapshot)
-        equal = run.call(step.payload.function, replace_type(step, BOOLEAN), [argument, column])
-        decisive = _test(equal, Test.TRUE) if step.payload.is_any else ~_test_not_false(equal)
-        trues = decisive if trues is None else trues | decisive
-        if equal.valid is not None:
-            nulls = ~equal.valid if nulls is None else nulls | ~equal.valid
-    assert trues is not None
-    valid = None if nulls is None else trues | ~nulls
-    return boolean_column(BOOLEAN, trues if step.payload.is_any else ~trues, valid)
+    argument, array = arguments
+    function: Function = step.payload.function
+    as_boolean = replace(step, type=BOOLEAN)
 
+    def compare(inner: EvaluationContext, left: Column, right: Column) -> Column:
+        return call(inner, function, (left, right), as_boolean)
 
-def _array(run: _Evaluation, _: int, step: Step) -> Column:
-    columns = [run.column(a) for a in step.arguments]
-    rows = max((c.rows for c in columns), default=1)
-    element = types.get(step.type.oid, run.query.snapshot).element_oid
-    lists = [to_values(c, rows) for c in columns]
-    made: list[ArrayValue] = []
-    for items in zip(*lists, strict=True) if lists else [()] * rows:
-        made.append(
-            _nested(items, element) if step.payload.is_nested
-            else ArrayValue.of(element, tuple(items))
+    is_any = step.payload.is_any
+    if array.rows == 1:
+        value = to_values(array)[0]
+        if value is None:
+            return null_column(BOOLEAN, boolean_column(BOOLEAN, torch.zeros(1)).layout)
+        if not value.items:
+            return boolean_column(BOOLEAN, torch.tensor([not is_any]))
+        items = structures.item_columns(value, context)
+        fast = (
+            structures.in_constants(argument, items) if is_any and function.operator == "="
+            else None
         )
-    return host_column(step.type, made)
+        if fast is not None:
+            return fast
+        return _connected([compare(context, argument, item) for item in items], is_and=not is_any)
+    return structures.compare_elements(context, argument, array, compare, is_any=is_any)
 
 
-def _nested(items: Sequence[Any], element: int) -> ArrayValue:
-    present = [item for item in items if item is not None and item.items]
-    if not present:
-        return ArrayValue(element, ())
-    lengths = present[0].lengths
-    if len(present) != len(items) or any(item.lengths != lengths for item in present):
-        raise errors.ArraySubscriptError(
-            "multidimensional arrays must have array expressions with matching dimensions"
-        )
-    flat = tuple(value for item in present for value in item.items)
-    return ArrayValue(
-        element, flat, (len(items), *lengths), (1,) * (len(lengths) + 1)
-    )
+def _structure(
+    function: Callable[[EvaluationContext, Step, Sequence[Column]], Column]
+) -> Callable[[EvaluationContext, Step, Sequence[Column]], Column]:
+    return function
 
 
-def _subscript(run: _Evaluation, _: int, step: Step) -> Column:
-    node = step.payload
-    columns = [run.column(a) for a in step.arguments]
-    rows = max(c.rows for c in columns)
-    arrays = to_values(columns[0], rows)
-    bounds = iter([to_values(c, rows) for c in columns[1:]])
-    lowers = [next(bounds) if b is not None else None for b in node.lowers]
-    uppers = None if node.uppers is None else [
-        next(bounds) if b is not None else None for b in node.uppers
-    ]
-    found = []
-    for row, array in enumerate(arrays):
-        low = [None if b is None else b[row] for b in lowers]
-        if uppers is None:
-            found.append(element(array, low))
-        else:
-            given = [b is not None for b in node.uppers]
-            high = [None if b is None else b[row] for b in uppers]
-            missing = [b is not None for b in node.lowers]
-            found.append(slice_of(array, low, high, missing, given))
-    kind = types.get(step.type.oid, run.query.snapshot).layout
-    return from_values(step.type, kind, found)
-
-
-def _row(run: _Evaluation, _: int, step: Step) -> Column:
-    columns = [run.column(a) for a in step.arguments]
-    rows = max((c.rows for c in columns), default=1)
-    oids = tuple(c.type.oid for c in columns)
-    lists = [to_values(c, rows) for c in columns]
-    made = [
-        RecordValue(oids, tuple(values))
-        for values in (zip(*lists, strict=True) if lists else [()] * rows)
-    ]
-    return host_column(step.type, made)
-
-
-def _field(run: _Evaluation, _: int, step: Step) -> Column:
-    column = run.column(step.arguments[0])
-    values = [
-        None if record is None else record.values[step.payload.index]
-        for record in to_values(column)
-    ]
-    return from_values(step.type, types.get(step.type.oid, run.query.snapshot).layout, values)
-
-
-_OPERATIONS: dict[Op, Callable[[_Evaluation, int, Step], Column]] = {
-    Op.INPUT: _input,
-    Op.LITERAL: _constant,
-    Op.PARAMETER: _constant,
-    Op.SESSION: _constant,
+_OPERATIONS: dict[Op, Callable[[EvaluationContext, Step, Sequence[Column]], Column]] = {
     Op.CALL: _call,
     Op.CAST: _cast,
     Op.AND: _and,
@@ -534,13 +375,61 @@ _OPERATIONS: dict[Op, Callable[[_Evaluation, int, Step], Column]] = {
     Op.IS_NULL: _is_null,
     Op.BOOLEAN_TEST: _boolean_test,
     Op.DISTINCT: _distinct,
-    Op.CASE: _case,
-    Op.COALESCE: _coalesce,
     Op.EXTREME: _extreme,
     Op.IN_LIST: _in_list,
     Op.ARRAY_COMPARISON: _array_comparison,
-    Op.ARRAY: _array,
-    Op.SUBSCRIPT: _subscript,
-    Op.ROW: _row,
-    Op.FIELD: _field,
+    Op.ARRAY: structures.array_construct,
+    Op.SUBSCRIPT: structures.subscript,
+    Op.ROW: structures.row_construct,
+    Op.FIELD: structures.field_select,
 }
+
+
+# --- predicates and single expressions ------------------------------------------------------------
+
+
+class Predicates:
+    """Conjuncts evaluated one after the other, each on the survivors of those before it."""
+
+    def __init__(
+        self, conjuncts: Sequence[Expr], positions: dict[int, int], context: QueryContext
+    ) -> None:
+        self._runners = [
+            Runner(compile_program([item], positions), context) for item in conjuncts
+        ]
+        self.inputs = sorted({i for r in self._runners for i in r.program.inputs})
+
+    def select(self, batch: Batch) -> Batch:
+        """The batch with only the rows for which all conjuncts are true selected."""
+        for runner in self._runners:
+            if not batch.rows:
+                break
+            batch = narrowed(batch, runner.evaluate(batch)[0])
+        return batch
+
+
+def narrowed(batch: Batch, condition: Column) -> Batch:
+    """The batch with only the rows selected where a BOOL column over its rows is true."""
+    mask = true_mask(condition, condition.rows)
+    if condition.rows == 1 and batch.rows != 1:
+        if bool(mask[0]):
+            return batch
+        return replace(batch, rows=0, selection=torch.zeros(0, dtype=torch.int64))
+    if is_all(mask):
+        return batch
+    return selected(batch, rows_of(mask))
+
+
+def selected(batch: Batch, rows: Tensor) -> Batch:
+    """The batch with only ``rows`` (numbers within its present rows) selected."""
+    index = rows if batch.selection is None else batch.selection.index_select(0, rows)
+    return replace(batch, rows=index.shape[0], selection=index)
+
+
+ONE_ROW = Batch((), 1, 1)
+
+
+def evaluate_constant(expression: Expr, context: QueryContext) -> object:
+    """The host value of an expression without columns; raises what it raises."""
+    runner = Runner(compile_program([expression], {}), context)
+    return to_values(runner.evaluate(ONE_ROW)[0])[0]
