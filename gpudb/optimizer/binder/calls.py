@@ -59,12 +59,19 @@ class BoundCall:
 
 def bind_call(binder: Binder, scope: Scope, node: exp.Expression) -> Expr:
     """A call of any kind."""
+    return _bind(binder, scope, node, in_from=False)
+
+
+def bind_table_call(binder: Binder, scope: Scope, node: exp.Expression) -> Expr:
+    """A call at the top level of FROM, which may return a set."""
+    return _bind(binder, scope, node, in_from=True)
+
+
+def _bind(binder: Binder, scope: Scope, node: exp.Expression, *, in_from: bool) -> Expr:
     at = position(node)
     if node.args.get("within_group") is not None:
         return aggregates.bind_ordered_set(binder, scope, node)
     values, names = _arguments(binder, scope, node)
-    if node.args.get("syntax") and node.args["this"] == "timezone":
-        at = parser.position(node)
     schema, name = function_name(node)
     is_variadic = bool(node.args.get("variadic"))
     found = _resolve(binder, schema, name, values, names, is_variadic, at)
@@ -94,7 +101,7 @@ def bind_call(binder: Binder, scope: Scope, node: exp.Expression) -> Expr:
         return windows.bind_window_call(binder, scope, call)
     _check_plain(node, name, at)
     value = make(binder, call.resolved, call.arguments, at, is_variadic=is_variadic)
-    if found.signature.returns_set:
+    if found.signature.returns_set and not in_from:
         return _register_set(binder, scope, value, name, at)
     return value
 
@@ -200,8 +207,10 @@ def make(
     require_implemented(binder, signature, at)
     oids = tuple(argument.type.oid for argument in arguments)
     function = binder.function(signature, oids, found.result, is_variadic=is_variadic)
-    if signature.outputs:
+    if signature.outputs and found.result == t.RECORD:
         binder.record_fields[signature.oid] = output_fields(found)
+    elif len(signature.outputs) == 1:
+        binder.single_outputs[signature.oid] = signature.outputs[0][0]
     return Call(function, arguments, SqlType(found.result), at)
 
 

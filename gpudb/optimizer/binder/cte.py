@@ -129,11 +129,8 @@ def column_names(
     return (*names, *own[len(names) :])
 
 
-def reference(
-    binder: Binder, item: CommonTable, scope: Scope, at: int
-) -> logical.Plan:
+def reference(binder: Binder, item: CommonTable, at: int) -> logical.Plan:
     """The rows of a WITH item under new (or, the first time in place, its own) columns."""
-    del scope
     if item.work_table is not None:
         item.work_references += 1
         fields = tuple(binder.field(f.name, f.type) for f in item.work_table)

@@ -148,7 +148,8 @@ def _bind_table(binder: Binder, scope: Scope, node: exp.Expression) -> Source:
 
         common = cte.find(scope, name)
         if common is not None:
-            plan = cte.reference(binder, common, scope, at)
+            plan = cte.reference(binder, common, at)
+            scope.reads_work_table |= isinstance(plan, logical.WorkTable)
             fields = plan.fields
             own_columns(binder, scope, shown, fields)
             visible = named_columns(fields, names, shown, at)

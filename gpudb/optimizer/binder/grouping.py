@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -281,14 +280,3 @@ class GroupedScope:
         """A window or set-returning call with its parts rewritten."""
         return map_children(call, Expr, self.rewrite)
 
-
-def aggregate(
-    binder: Binder,
-    plan: logical.Plan,
-    grouped: GroupedScope,
-) -> logical.Plan:
-    """The Aggregate over FROM; made last, since rewriting may add dependent keys."""
-    del binder
-    sets: Iterable[tuple[int, ...]] = grouped.groups.sets or ()
-    keys: Sequence[logical.Assignment] = grouped.assignments
-    return logical.Aggregate(plan, tuple(keys), grouped.items(), tuple(sets))

@@ -213,17 +213,9 @@ def _is_expression_subquery(node: exp.Expression) -> bool:
     return node.args.get("alias") is None
 
 
-def check_no_aggregates(binder: Binder, scope: Scope, at: int) -> None:
+def refuse_aggregates(at: int) -> None:
     """42P19 for aggregates in a recursive term that reads the working table."""
-    level: Scope | None = scope
-    while level is not None:
-        for table in level.tables.values():
-            if table.work_table is not None and table.work_references:
-                raise errors.InvalidRecursion(
-                    "aggregate functions are not allowed in a recursive query's"
-                    " recursive term",
-                    position=at,
-                )
-        level = level.parent
-    del binder
-
+    raise errors.InvalidRecursion(
+        "aggregate functions are not allowed in a recursive query's recursive term",
+        position=at,
+    )

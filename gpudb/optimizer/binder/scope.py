@@ -118,6 +118,7 @@ class Scope:
     no_sets_in: str = ""
     has_group: bool = False
     is_lateral_active: bool = False
+    reads_work_table: bool = False
     captured: set[int] = field(default_factory=set)
 
     def column_named(self, name: str) -> list[tuple[Item, int]]:

@@ -66,6 +66,7 @@ class Binder:
         self.origins: dict[int, tuple[int, int]] = {}
         self.scan_keys: dict[int, tuple[tuple[logical.Field, ...], int]] = {}
         self.set_fields: dict[int, tuple[tuple[str, SqlType], ...]] = {}
+        self.single_outputs: dict[int, str] = {}
         self.record_fields: dict[int, tuple[tuple[str, SqlType], ...]] = {}
 
     # Columns

@@ -43,10 +43,10 @@ class Targets:
             if name is not None and not _is_local(binder, scope, name, node):
                 number = self._by_name(name, node, "GROUP BY")
                 if number is not None:
-                    return self._settled(binder, number)
+                    return self.settle(binder, number)
             number = self._by_position(node, "GROUP BY")
             if number is not None:
-                return self._settled(binder, number)
+                return self.settle(binder, number)
             value = coercion.settled(binder, expressions.bind(binder, scope, node))
         return value
 
@@ -58,11 +58,11 @@ class Targets:
         if name is not None:
             number = self._by_name(name, node, clause.value)
             if number is not None:
-                self._settled(binder, number)
+                self.settle(binder, number)
                 return number
         number = self._by_position(node, clause.value)
         if number is not None:
-            self._settled(binder, number)
+            self.settle(binder, number)
             return number
         with binder.clause(scope, clause):
             value = coercion.settled(binder, expressions.bind(binder, scope, node))
@@ -101,7 +101,7 @@ class Targets:
             )
         return number - 1
 
-    def _settled(self, binder: Binder, number: int) -> Expr:
+    def settle(self, binder: Binder, number: int) -> Expr:
         """The target's expression, text where it was unknown."""
         item = self.items[number]
         value = coercion.settled(binder, item.expression)
