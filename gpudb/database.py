@@ -227,6 +227,8 @@ class Database:
         if is_write:
             session.transaction.require_writable(kind.upper())
         context = session.query_context(parameters)
+        if is_write and not planned.bound.has_returning:
+            context.counted = planned.physical
         stream = self.executor.run(planned.physical, context, planned.bound.fields)
         if not is_write:
             fields = planned.bound.fields
@@ -304,7 +306,9 @@ class Database:
             lambda p: replace(p, format="batches") if isinstance(p, FileScan) else p,
         )
         physical = self.planner.optimize(session, replace(bound, plan=plan))
-        stream = self.executor.run(physical, session.query_context(), bound.fields)
+        context_of = session.query_context()
+        context_of.counted = physical
+        stream = self.executor.run(physical, context_of, bound.fields)
         return sum(batch.rows for batch in stream)
 
     def utility_fields(

@@ -54,6 +54,8 @@ class QueryContext:
     types: TypeContext = field(default_factory=TypeContext)
     cancel: CancelToken = field(default_factory=CancelToken)
     reservation: Any = None
+    counted: Any = None
+    """The root of a plan whose rows are only counted (DML without RETURNING)."""
     scheduler: Any = None
     session: Any = None
     rank: int = 0

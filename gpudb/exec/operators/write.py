@@ -1,7 +1,8 @@
 """INSERT, UPDATE, DELETE: rows into the transaction's write set.
 
-The input is kept whole before anything is written, so that a statement never sees its own rows. What
-a node yields are the rows it wrote (INSERT) or its input's rows, for RETURNING and the count.
+A statement never sees its own rows: readers were opened on its snapshot, and what is written becomes
+part of the table when the input has ended. A node yields the rows it wrote (INSERT) or its input's
+rows, for RETURNING; a root whose rows are only counted (QueryContext.counted) keeps none.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from gpudb import errors
 from gpudb.column import Batch, Column, integers, take_rows
 from gpudb.exec.builder import Builder, Stream, builds, positions
 from gpudb.exec.operators.collect import CollectSink, pieces
-from gpudb.exec.pipeline import LazySource, Piece
+from gpudb.exec.pipeline import LazySource, OnceSource, Piece, Sink
 from gpudb.optimizer.physical import DeleteRows, InsertRows, UpdateRows
 from gpudb.storage.writes import WriteSet
 
@@ -26,6 +27,25 @@ def _writes(builder: Builder) -> WriteSet:
     if found is None:
         raise errors.FeatureNotSupported("this statement cannot write")
     return found
+
+
+class CountingInsertSink(Sink):
+    """Writes rows as they come; knows only how many."""
+
+    def __init__(self, builder: Builder, node: InsertRows) -> None:
+        self._set = _writes(builder)
+        self._table = node.table_oid
+        self._writer = self._set.writer(node.table_oid)
+        self.rows = 0
+
+    def push(self, item: Any) -> bool:
+        batch: Batch = item
+        self._writer.append(batch)
+        self.rows += batch.rows
+        return True
+
+    def finish(self) -> None:
+        self._set.add(self._table, self._writer.finish())
 
 
 class InsertSink(CollectSink):
@@ -47,6 +67,12 @@ class InsertSink(CollectSink):
 
 @builds(InsertRows)
 def build_insert(builder: Builder, node: InsertRows) -> Stream:
+    if builder.context.counted is node:
+        counting = CountingInsertSink(builder, node)
+        builder.close(builder.build(node.input), counting)
+        return Stream.of(
+            node.fields, OnceSource(lambda: iter((Batch((), counting.rows, counting.rows),)))
+        )
     sink = InsertSink(builder, node)
     return _after(builder, builder.build(node.input), sink, node)
 
