@@ -641,7 +641,7 @@ def describe(fields: tuple[ResultField, ...], formats: tuple[int, ...]) -> Descr
         length = types.get(item.type_oid).length if types.is_known(item.type_oid) else -1
         found.append(
             FieldDescription(
-                item.name, item.table_oid, item.attnum, item.type_oid, length, item.typmod, code
+                item.name, item.type_oid, length, item.typmod, item.table_oid, item.attnum, code
             )
         )
     return tuple(found)

@@ -88,6 +88,7 @@ OWN: tuple[Setting, ...] = (
     Setting("gpudb.segment_rows", "integer", "1048576", "Sets the rows of a new table's segments.",
             minimum=1024, maximum=1 << 22),
     Setting("gpudb.optimizer", "bool", "on", "Enables the optional rewrite rules."),
+    Setting("gpudb.disabled_rules", "string", "", "Lists optimizer rules that are not run."),
     Setting("gpudb.force_padding", "bool", "off",
             "Pads every batch with rows that must not count (for tests)."),
     Setting("gpudb.force_spill", "bool", "off", "Spills at every opportunity (for tests)."),
@@ -367,6 +368,8 @@ class SessionSettings(Mapping[str, Value]):
     def __getitem__(self, name: str) -> Value:
         found = self._typed.get(name)
         if found is None:
+            if not self.is_known(name):
+                raise KeyError(name)
             text = self.text(name)
             setting = registry().get(name.lower())
             found = self._typed[name] = text if setting is None else typed(setting, text)
