@@ -249,7 +249,7 @@ class Resolver:
         types = self._exact_operator(found, left, right)
         if types is None:
             actual = (left, right) if left else (right,)
-            possible = [
+            possible: list[tuple[int, ...]] = [
                 candidate if left else candidate[1:]
                 for candidate in found
                 if self.types.can_coerce_all(actual, candidate if left else candidate[1:])
@@ -403,7 +403,7 @@ def _by_actual(candidate: _Candidate, count: int) -> tuple[int, ...]:
 
 
 def _is_nearer(candidate: _Candidate, other: _Candidate) -> bool:
-    """Which of two functions with the same visible types wins: path, no VARIADIC, fewer defaults."""
+    """Whether it wins over one with the same types: nearer, no VARIADIC, fewer defaults."""
     if candidate.depth != other.depth:
         return candidate.depth < other.depth
     if bool(candidate.packed) != bool(other.packed):

@@ -98,17 +98,16 @@ def finished(binder: Binder, plan: logical.Plan) -> logical.Plan:
                 return replace(node, columns=(*node.columns, *wanted))
             return node
         if isinstance(node, Subquery):
-            return map_children(
-                replace(node, plan=widen(node.plan)), Expr, widen
-            )  # type: ignore[no-any-return]
-        rebuilt = map_children(node, logical.Plan, widen)
+            widened: Node = map_children(replace(node, plan=widen(node.plan)), Expr, widen)
+            return widened
+        rebuilt: Node = map_children(node, logical.Plan, widen)
         if any(True for _ in children(rebuilt, Expr)):
             rebuilt = map_children(rebuilt, Expr, widen)
-        return rebuilt  # type: ignore[no-any-return]
+        return rebuilt
 
-    widened = widen(plan)
-    assert isinstance(widened, logical.Plan)
-    return widened
+    found = widen(plan)
+    assert isinstance(found, logical.Plan)
+    return found
 
 
 # Single expressions

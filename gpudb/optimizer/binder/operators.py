@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _ROW_OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
 _STRICT_FORM = {"<=": "<", ">=": ">"}
-_PATTERN_OPERATORS = {
+_PATTERN_OPERATORS: dict[tuple[type[exp.Expression], bool], str] = {
     (exp.Like, False): "~~",
     (exp.Like, True): "!~~",
     (exp.ILike, False): "~~*",
@@ -125,9 +125,8 @@ def bind_operator(binder: Binder, scope: Scope, node: exp.Expression) -> Expr:
         if isinstance(right_node, exp.Subquery):
             return subqueries.bind_row_comparison(binder, scope, name, left_node, right_node, at)
         if isinstance(right_node, exp.Tuple):
-            left = row_items(binder, scope, left_node)
-            right = row_items(binder, scope, right_node)
-            return compare_rows(binder, name, left, right, at)
+            rows = [row_items(binder, scope, side) for side in (left_node, right_node)]
+            return compare_rows(binder, name, rows[0], rows[1], at)
     left_value = None if left_node is None else expressions.bind(binder, scope, left_node)
     right = expressions.bind(binder, scope, right_node)
     if isinstance(left_value, RowConstruct) and isinstance(right, RowConstruct):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -84,10 +84,11 @@ def bind(binder: Binder, item: CommonTable) -> None:
         binder.field(name, field.type)
         for name, field in zip(item.names, base.fields, strict=True)
     )
+    fields = item.work_table
     scope.tables[item.name] = item
     step_scope = Scope(parent=scope)
     step = queries.bind(binder, step_scope, step_node, keep_unknown=True).plan
-    item.work_table, fields = None, item.work_table
+    item.work_table = None
     del scope.tables[item.name]
     is_all = not body.args.get("distinct")
     step = _fit(binder, item, base, step, position(body))
@@ -177,11 +178,11 @@ def _check_form(item: CommonTable, body: exp.Expression) -> None:
 
 def _check_place(name: str, reference: exp.Expression, term: exp.Expression) -> None:
     """Where the reference must not stand: outer joins' nullable sides, subqueries, EXCEPT."""
-    node: exp.Expression = reference
+    node: Any = reference
     at = position(reference)
     where = ""
     while node is not term:
-        parent = node.parent
+        parent: Any = node.parent
         if parent is None:
             return
         if isinstance(parent, exp.Join):

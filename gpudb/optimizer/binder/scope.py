@@ -97,9 +97,10 @@ class Item:
 class Scope:
     """One query level.
 
-    ``hidden`` are items of FROM that cannot be seen now, for hints. ``aggregate_ids`` and ``window_ids`` are the fields that stand for its aggregates and window
-    calls in its expressions (with the position for aggregates); ``captured`` the ids of outer
-    columns that it and its subqueries read.
+    ``hidden`` are items of FROM that cannot be seen now, for hints. ``aggregate_ids`` and
+    ``window_ids`` are the fields that stand for its aggregates and window calls in its
+    expressions (with the position for aggregates); ``captured`` the ids of outer columns that it
+    and its subqueries read.
     """
 
     parent: Scope | None = None

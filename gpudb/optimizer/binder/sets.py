@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from gpudb import errors
 from gpudb import sqltype as t
+from gpudb.catalog.type_system import Context
 from gpudb.expr import Expr, Literal, Parameter, SortKey
 from gpudb.optimizer import logical
 from gpudb.optimizer.binder import coercion, expressions, operators, ordering, queries
@@ -20,7 +21,7 @@ from gpudb.sqltype import SqlType
 if TYPE_CHECKING:
     from gpudb.optimizer.binder.state import Binder
 
-_KINDS = {
+_KINDS: dict[type[exp.Expression], logical.SetKind] = {
     exp.Union: logical.SetKind.UNION,
     exp.Intersect: logical.SetKind.INTERSECT,
     exp.Except: logical.SetKind.EXCEPT,
@@ -144,7 +145,7 @@ def _retyped(
         binder,
         item.expression,
         type_.oid,
-        coercion.Context.IMPLICIT,
+        Context.IMPLICIT,
         binder.position(item.expression),
     )
     return logical.Assignment(replace(item.field, type=value.type), value)
@@ -158,7 +159,7 @@ def _retyped_values(
         rows.append(
             tuple(
                 coercion.coerce(
-                    binder, value, type_.oid, coercion.Context.IMPLICIT, binder.position(value)
+                    binder, value, type_.oid, Context.IMPLICIT, binder.position(value)
                 )
                 if column.type.oid == t.UNKNOWN
                 else value

@@ -136,7 +136,7 @@ def _columns(
 
 
 def _defined(binder: Binder, definitions: list[exp.Expression]) -> Columns:
-    columns = []
+    columns: list[tuple[str, SqlType]] = []
     for definition in definitions:
         name = definition.args["this"]
         if any(name == known for known, _ in columns):

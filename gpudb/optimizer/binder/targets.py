@@ -47,8 +47,7 @@ class Targets:
             number = self._by_position(node, "GROUP BY")
             if number is not None:
                 return self.settle(binder, number)
-            value = coercion.settled(binder, expressions.bind(binder, scope, node))
-        return value
+            return coercion.settled(binder, expressions.bind(binder, scope, node))
 
     def entry(
         self, binder: Binder, scope: Scope, node: exp.Expression, clause: Clause
