@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 
 from gpudb import errors, sqltype
@@ -18,18 +16,14 @@ from gpudb.column import (
     from_values,
     integer_column,
     null_column,
-    take,
-    text_column,
-    to_values,
 )
 from gpudb.exec.context import QueryContext
 from gpudb.exec.evaluation import EvaluationContext
+from gpudb.exec.functions import conversion
 from gpudb.expr import Cast, Function
-from gpudb.layout import Kind
 from gpudb.sqltype import BOOLEAN, INTEGER, SqlType
 
 _DAY_MICROSECONDS = 86_400_000_000
-_MEMO_MAX = 65_536
 
 
 def data_type(oid: int, context: QueryContext) -> DataType:
@@ -84,103 +78,30 @@ def _by_function(
 
 
 def _by_text(context: EvaluationContext, node: Cast, column: Column) -> Column:
-    """Output of the source type, then input of the target, once per distinct value."""
-    source = data_type(column.type.oid, context.query)
-    target = data_type(node.type.oid, context.query)
-    settings = context.query.types
-    is_string = node.type.oid in (sqltype.TEXT, sqltype.VARCHAR) and node.type.typmod == -1
-    from_string = column.type.oid in (*sqltype.STRINGS, sqltype.UNKNOWN, sqltype.CSTRING)
-
-    def convert(value: Any) -> Any:
-        text = value if from_string else source.format(value, settings)
-        return text if is_string else target.parse(text, node.type.typmod, settings)
-
-    return map_values(context, column, node.type, convert)
-
-
-def map_values(
-    context: EvaluationContext, column: Column, type_: SqlType, convert: Callable[[Any], Any]
-) -> Column:
-    """``convert`` of each valid value, errors reported for active rows; NULL stays NULL."""
-    kind = data_type(type_.oid, context.query).layout
-    dictionary = column.dictionary
-    if dictionary is not None and column.rows > len(dictionary) and column.valid is None:
-        codes = column.data[0].to(torch.int64)
-        entries = replace(column, data=(torch.arange(len(dictionary)),))
-        used, first = np.unique(_active_codes(context, codes), return_index=True)
-        results: list[Any] = [None] * len(dictionary)
-        values = to_values(entries)
-        rows = _active_rows(context, len(codes))
-        for code, row in zip(used.tolist(), rows[first].tolist(), strict=True):
-            results[code] = _converted(context, convert, values[code], row)
-        return take(expand(from_values(type_, kind, results), len(results)), codes)
-    memo: dict[Any, Any] = {}
-    found: list[Any] = []
-    for row, value in enumerate(to_values(column)):
-        if value is None or not context.is_active(row):
-            found.append(None)
-            continue
-        key = repr(value) if isinstance(value, float) else value
-        try:
-            known = memo.get(key, memo)
-        except TypeError:
-            known = key = memo
-        if known is memo:
-            known = _converted(context, convert, value, row)
-            if key is not memo and len(memo) < _MEMO_MAX:
-                memo[key] = known
-        found.append(known)
-    return from_values(type_, kind, found)
-
-
-def _active_rows(context: EvaluationContext, rows: int) -> Any:
-    if context.active is None:
-        return np.arange(rows)
-    return np.flatnonzero(context.active.expand(rows).numpy())
-
-
-def _active_codes(context: EvaluationContext, codes: torch.Tensor) -> Any:
-    return codes.numpy()[_active_rows(context, codes.shape[0])]
-
-
-def _converted(
-    context: EvaluationContext, convert: Callable[[Any], Any], value: Any, row: int
-) -> Any:
-    try:
-        return convert(value)
-    except errors.SqlError as problem:
-        context.report_row(row, problem)
-        return None
+    """Output of the source type, then input of the target."""
+    inner = context.narrowed(column.valid)
+    target = node.type
+    if column.type.oid in (*sqltype.STRINGS, sqltype.UNKNOWN, sqltype.CSTRING):
+        found = conversion.from_text(inner, column, target)
+    elif target.oid in sqltype.STRINGS:
+        found = conversion.to_text(inner, column, SqlType(target.oid))
+        if target.typmod != -1:
+            found = with_typmod(context, found, target, is_explicit=node.is_explicit)
+    else:
+        text = conversion.to_text(inner, column, sqltype.TEXT_TYPE)
+        found = conversion.from_text(inner, text, target)
+    if column.valid is not None and found.valid is None:
+        found = replace(expand(found, column.rows), valid=column.valid)
+    return replace(found, type=target)
 
 
 def with_typmod(
     context: EvaluationContext, column: Column, type_: SqlType, *, is_explicit: bool
 ) -> Column:
     """The column coerced to a length, precision or scale; 22001, 22003 where it can't be."""
-    length_keys = {sqltype.NUMERIC: "numeric", sqltype.BPCHAR: "bpchar", sqltype.VARCHAR: "varchar"}
-    key = length_keys.get(type_.oid, "")
-    body = functions.SCALARS.get(key)
-    if body is not None:
-        modifier = integer_column(INTEGER, torch.tensor([type_.typmod]))
-        extra = [modifier]
-        if type_.oid != sqltype.NUMERIC:
-            extra.append(from_values(BOOLEAN, types.get(sqltype.BOOL).layout, [is_explicit]))
-        result = body.body(context.narrowed(column.valid), column, *extra)
-        if column.valid is not None:
-            result = expand(result, column.rows)
-            both = column.valid if result.valid is None else result.valid & column.valid
-            result = replace(result, valid=both)
-        return replace(result, type=type_)
-    kind = data_type(type_.oid, context.query)
-    if column.layout.kind in (Kind.INT, Kind.FLOAT, Kind.BOOL) and type_.oid not in (
-        sqltype.TIME, sqltype.TIMESTAMP, sqltype.TIMESTAMPTZ
-    ):
-        return replace(column, type=type_)
-
-    def convert(value: Any) -> Any:
-        return kind.apply_typmod(value, type_.typmod, is_explicit=is_explicit)
-
-    return map_values(context, column, type_, convert)
+    inner = context.narrowed(column.valid)
+    found = conversion.with_modifier(inner, column, type_, is_explicit=is_explicit)
+    return replace(found, type=type_)
 
 
 def session_value(name: str, type_: SqlType, context: QueryContext) -> Any:

@@ -238,7 +238,7 @@ def _is_same_domain(type_: SqlType, constant: Expr) -> bool:
     if type_.oid == sqltype.BPCHAR:
         return False
     strings = (sqltype.TEXT, sqltype.VARCHAR, sqltype.NAME)
-    return type_.oid == other or type_.oid in strings and other in strings
+    return type_.oid == other or (type_.oid in strings and other in strings)
 
 
 @builds(TableScan)

@@ -1,82 +1,97 @@
-"""UNION ALL, INTERSECT and EXCEPT.
+"""UNION ALL, INTERSECT [ALL] and EXCEPT [ALL].
 
-INTERSECT and EXCEPT number the right side's rows by key and count them; a left row that is number k
-among its equals is kept when k < count (INTERSECT ALL) or k >= count (EXCEPT ALL); without ALL only
-the first of its equals can be kept, and any count is enough.
+UNION ALL is its inputs' branches, one after the other. The others number distinct rows of both
+sides in one table and count them per side.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
-from gpudb.column import take_rows
+from gpudb.column import Batch, Column, compact, take_rows
 from gpudb.exec.builder import Builder, Stream, builds
-from gpudb.exec.operators.collect import CollectSink, pieces
-from gpudb.exec.pipeline import LazySource, Piece
+from gpudb.exec.operators.collect import joined, ordered_pieces
+from gpudb.exec.operators.values import empty_columns
+from gpudb.exec.pipeline import LazySource, Piece, Sink
 from gpudb.kernels.group import KeyTable
+from gpudb.kernels.select import bytes_of, keep
 from gpudb.optimizer.logical import SetKind
 from gpudb.optimizer.physical import SetOperation
 
-Ids = npt.NDArray[np.int64]
+
+class Counts:
+    """Distinct rows of both sides: a table, and for each side how often a row occurs."""
+
+    def __init__(self, builder: Builder, node: SetOperation) -> None:
+        self.table = KeyTable(len(node.fields))
+        self.counts = [np.zeros(0, np.int64), np.zeros(0, np.int64)]
+        self.firsts: list[Batch] = []
+        self.context = builder.context
+
+    def add(self, side: int, batch: Batch) -> None:
+        """Count a compact batch of one side."""
+        ids, first = self.table.insert(batch.columns, batch.rows)
+        if len(first):
+            index = torch.from_numpy(first)
+            new = tuple(keep(take_rows(c, index, batch.rows), len(first)) for c in batch.columns)
+            if self.context.reservation is not None:
+                self.context.reservation.require(sum(map(bytes_of, new)), "a set operation")
+            self.firsts.append(Batch.of(new, len(first)))
+        for number in range(2):
+            missing = self.table.size - len(self.counts[number])
+            if missing:
+                grown = np.concatenate((self.counts[number], np.zeros(missing, np.int64)))
+                self.counts[number] = grown
+        self.counts[side] += np.bincount(ids, minlength=self.table.size)
+
+    def repeats(self, node: SetOperation) -> Any:
+        """How often each distinct row is in the result."""
+        left, right = self.counts
+        if node.kind is SetKind.INTERSECT:
+            times = np.minimum(left, right)
+        elif node.is_all:
+            times = np.maximum(left - right, 0)
+        else:
+            times = np.where(right == 0, left, 0)
+        return times if node.is_all else np.minimum(times, 1)
 
 
-def occurrences(ids: Ids) -> Ids:
-    """How many earlier rows have the same id (R)."""
-    order = np.argsort(ids, kind="stable")
-    ordered = ids[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    lengths = np.diff(np.r_[starts, len(ids)])
-    found = np.empty(len(ids), np.int64)
-    found[order] = np.arange(len(ids)) - np.repeat(starts, lengths)
-    return found
+class CountSink(Sink):
+    """Counts the rows of one side."""
+
+    def __init__(self, counts: Counts, side: int) -> None:
+        self._counts = counts
+        self._side = side
+
+    def prepare(self, batch: Batch) -> Batch:
+        return compact(batch)
+
+    def push(self, item: Any) -> bool:
+        self._counts.add(self._side, item)
+        return True
 
 
 @builds(SetOperation)
 def build_set_operation(builder: Builder, node: SetOperation) -> Stream:
+    left = builder.build(node.left)
     if node.kind is SetKind.UNION:
-        left, right = builder.build(node.left), builder.build(node.right)
+        if not node.is_all:
+            raise AssertionError("UNION is planned as UNION ALL and a grouping")
+        right = builder.build(node.right)
         return Stream(node.fields, [*left.branches, *right.branches])
-    sinks = []
-    for side in (node.left, node.right):
-        stream = builder.build(side)
-        sink = CollectSink(builder, side.fields, "a set operation")
-        builder.close(stream, sink)
-        sinks.append(sink)
-    left_sink, right_sink = sinks
+    counts = Counts(builder, node)
+    builder.close(left, CountSink(counts, 0))
+    builder.close(builder.build(node.right), CountSink(counts, 1))
     batch_rows = builder.batch_rows
+    empty = empty_columns(builder, node.fields)
 
     def start() -> Iterator[Piece]:
-        kept = _kept(node, left_sink, right_sink)
-        index = torch.from_numpy(kept)
-        columns = tuple(take_rows(c, index, left_sink.rows) for c in left_sink.columns)
-        return pieces(columns, len(kept), batch_rows)
+        columns: tuple[Column, ...] = joined(counts.firsts, empty)
+        index = np.repeat(np.arange(counts.table.size), counts.repeats(node))
+        return ordered_pieces(columns, torch.from_numpy(index), batch_rows, counts.table.size)
 
     return Stream.of(node.fields, LazySource(start))
-
-
-def _kept(node: SetOperation, left: CollectSink, right: CollectSink) -> Ids:
-    """The left rows that the operation keeps, in order."""
-    if not left.rows:
-        return np.zeros(0, np.int64)
-    if not left.columns:
-        ids = np.zeros(left.rows, np.int64)
-        counts = np.array([right.rows])
-    else:
-        table = KeyTable(len(left.columns), expected_rows=left.rows)
-        ids, _ = table.insert(left.columns, left.rows)
-        counts = np.zeros(table.size, np.int64)
-        if right.rows:
-            found = table.find(right.columns, right.rows)
-            counts += np.bincount(found[found >= 0], minlength=table.size)
-    number = occurrences(ids)
-    present = counts[ids]
-    is_intersect = node.kind is SetKind.INTERSECT
-    if node.is_all:
-        keep = number < present if is_intersect else number >= present
-    else:
-        keep = (number == 0) & ((present > 0) if is_intersect else (present == 0))
-    return np.flatnonzero(keep)
