@@ -152,7 +152,7 @@ class TypeSystem:
         entry = self.snapshot.type(oid)
         if entry is None:
             return "???" if oid else "-"
-        if entry.is_array:
+        if entry.is_array and oid not in _VECTORS:
             return self.name(entry.element) + "[]"
         name = quoted(entry.name)
         if entry.schema == SCHEMA_PG_CATALOG or self._is_visible(entry):
@@ -291,6 +291,8 @@ class TypeSystem:
         return tuple(replaced), result
 
     def _suits(self, source: int, target: int, new: int) -> bool:
+        if target == t.ANYARRAY:
+            return source == new or self.element(source) == self.element(new)
         if target in _EXACT_FAMILY:
             return self.base(source) == self.base(new) or source == new
         return self.can_coerce(source, new)

@@ -122,6 +122,8 @@ def bind_subscript(binder: Binder, scope: Scope, node: exp.Expression) -> Expr:
     base = binder.types.base(value.type.oid)
     if base == t.JSONB:
         return _json_element(binder, scope, value, node)
+    if base == t.NAME:
+        return _letter(binder, scope, value, node)
     element = binder.types.subscript_element(base)
     if not element:
         raise errors.DatatypeMismatch(
@@ -169,6 +171,23 @@ def _bound(binder: Binder, scope: Scope, node: exp.Expression | None) -> Expr | 
             "array subscript must have type integer", position=start_position(node)
         )
     return found
+
+
+def _letter(binder: Binder, scope: Scope, value: Expr, node: exp.Expression) -> Expr:
+    """``name[i]``: a letter of a name, counted from 0."""
+    from gpudb.optimizer.binder import calls
+
+    subscripts = node.args["expressions"]
+    lower = None if len(subscripts) != 1 else _bound(binder, scope, subscripts[0])
+    if lower is None:
+        raise errors.FeatureNotSupported(
+            "this subscript of type name is not supported", position=start_position(node)
+        )
+    at = position(node)
+    first = operators.apply(binder, "+", lower, Literal(1, t.INTEGER), at)
+    text = coercion.explicit(binder, value, t.TEXT_TYPE, at)
+    letter = calls.apply(binder, "substr", [text, first, Literal(1, t.INTEGER)], at)
+    return coercion.explicit(binder, letter, SqlType(t.CHAR), at)
 
 
 def _json_element(

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from gpudb import errors
 from gpudb import sqltype as t
+from gpudb.catalog.resolution import ResolvedFunction
 from gpudb.catalog.type_system import Context
 from gpudb.expr import (
     And,
@@ -27,7 +28,7 @@ from gpudb.expr import (
     Truth,
     conjunction,
 )
-from gpudb.optimizer.binder import coercion, expressions, subqueries
+from gpudb.optimizer.binder import coercion, expressions, sql_functions, subqueries
 from gpudb.optimizer.binder.scope import Scope
 from gpudb.optimizer.binder.state import positioned
 from gpudb.optimizer.parser import position, start_position
@@ -53,14 +54,38 @@ def apply(binder: Binder, name: str, left: Expr | None, right: Expr, at: int) ->
 
     Raises UndefinedFunction (42883), AmbiguousFunction (42725), 0A000 without implementation.
     """
+    left_source = 0 if left is None else left.type.oid
+    expanded = _expanded(binder, name, left, right, at)
+    if expanded is not None:
+        return expanded
     function, left_oid, right_oid, result = _resolved(
-        binder, name, 0 if left is None else left.type.oid, right.type.oid, at
+        binder, name, left_source, right.type.oid, at
     )
     operand = coercion.coerce(binder, right, right_oid, Context.IMPLICIT, at)
     if left is None:
         return Call(function, (operand,), SqlType(result), at)
     first = coercion.coerce(binder, left, left_oid, Context.IMPLICIT, at)
     return Call(function, (first, operand), SqlType(result), at)
+
+
+def _expanded(
+    binder: Binder, name: str, left: Expr | None, right: Expr, at: int
+) -> Expr | None:
+    """The body of an operator's function in language SQL; None for other operators."""
+    left_oid = 0 if left is None else left.type.oid
+    found = binder.resolver.find_operator(name, left_oid, right.type.oid)
+    if found is None or found.function.body is None:
+        return None
+    if binder.context.is_implemented(found.function.key):
+        return None
+    operand = coercion.coerce(binder, right, found.right, Context.IMPLICIT, at)
+    arguments: tuple[Expr, ...] = (operand,)
+    if left is not None:
+        first = coercion.coerce(binder, left, found.left, Context.IMPLICIT, at)
+        arguments = (first, operand)
+    types = tuple(argument.type.oid for argument in arguments)
+    call = ResolvedFunction(found.function, types, found.result, tuple(range(len(types))))
+    return sql_functions.expand(binder, call, arguments, at)
 
 
 def _resolved(
