@@ -425,7 +425,7 @@ def _decimal_parts(value: decimal.Decimal) -> tuple[int, int]:
     """The unscaled integer and the display scale of a finite Decimal."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
-    unscaled = int("".join(map(str, digits)) or "0")
+    unscaled = int(decimal.Decimal((0, digits, 0)))
     if exponent > 0:
         unscaled, exponent = unscaled * 10**exponent, 0
     return (-unscaled if sign else unscaled), -exponent

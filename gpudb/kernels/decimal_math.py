@@ -55,7 +55,7 @@ def unscaled(value: Decimal) -> int:
     """value * 10**scale as an integer."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
-    number = int("".join(map(str, digits)) or "0")
+    number = int(Decimal((0, digits, 0)))
     return -number if sign else number
 
 
@@ -139,8 +139,7 @@ def modulo(left: Decimal, right: Decimal) -> Decimal:
 
 
 def add(left: Decimal, right: Decimal) -> Decimal:
-    return checked(EXACT.add(left, right).copy_abs() if left.is_nan() or right.is_nan()
-                   else EXACT.add(left, right))
+    return checked(EXACT.add(left, right))
 
 
 def subtract(left: Decimal, right: Decimal) -> Decimal:
@@ -250,9 +249,10 @@ def exponential(value: Decimal) -> Decimal:
 
 def exp_to(value: Decimal, scale: int) -> Decimal:
     """e**value with ``scale`` decimals; 22003."""
-    if _to_float(value) >= 6000 * 3:
-        if _to_float(value) * _LOG10_E > WHOLE_DIGITS_MAX:
+    if abs(_to_float(value)) >= _RESULT_SCALE_MAX * 3:
+        if value > 0:
             raise overflow()
+        return scaled(0, scale)
     digits = int(abs(_to_float(value)) * _LOG10_E) + scale + 20
     if value < 0:
         digits = max(scale + 20 - int(abs(_to_float(value)) * _LOG10_E), 30)

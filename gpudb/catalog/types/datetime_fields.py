@@ -96,9 +96,9 @@ def _words() -> dict[str, tuple[Token, str | int]]:
         "thu thur thurs thursday", "fri friday", "sat saturday",
     )
     for number, spellings in enumerate(months, 1):
-        found.update({w: (Token.MONTH, number) for w in spellings.split()})
+        found.update(dict.fromkeys(spellings.split(), (Token.MONTH, number)))
     for number, spellings in enumerate(days):
-        found.update({w: (Token.WEEKDAY, number) for w in spellings.split()})
+        found.update(dict.fromkeys(spellings.split(), (Token.WEEKDAY, number)))
     for word in ("now", "today", "tomorrow", "yesterday", "epoch", "allballs"):
         found[word] = (Token.RESERVED, word)
     found["infinity"] = (Token.RESERVED, "infinity")

@@ -292,7 +292,8 @@ def _cut(value: int, unit: int) -> int:
 def _truncated(value: int, unit: int) -> tuple[int, int]:
     """Quotient and remainder with the sign of the value."""
     quotient = abs(value) // unit
-    return (quotient, value - quotient * unit) if value >= 0 else (-quotient, value + quotient * unit)
+    signed = quotient if value >= 0 else -quotient
+    return signed, value - signed * unit
 
 
 @dataclass(frozen=True, slots=True)

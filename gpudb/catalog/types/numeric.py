@@ -199,8 +199,8 @@ def receive_numeric(raw: bytes) -> Decimal:
         raise errors.InvalidBinaryRepresentation('invalid digit in external "numeric" value')
     if sign in (0xC000, 0xD000, 0xF000):
         return Decimal({0xC000: "NaN", 0xD000: "Infinity", 0xF000: "-Infinity"}[sign])
-    unscaled = int("".join(f"{d:04d}" for d in digits) or "0")
-    value = EXACT.create_decimal(unscaled).scaleb(4 * (weight - count + 1), context=EXACT)
+    unscaled = EXACT.create_decimal("".join(f"{d:04d}" for d in digits) or "0")
+    value = unscaled.scaleb(4 * (weight - count + 1), context=EXACT)
     if sign == 0x4000:
         value = value.copy_negate()
     if not value.is_zero() and value.adjusted() >= WHOLE_DIGITS_MAX:

@@ -17,6 +17,10 @@ def _malformed(text: str, detail: str) -> errors.SqlError:
     return errors.InvalidTextRepresentation(f'malformed record literal: "{text}"', detail=detail)
 
 
+def _anonymous() -> errors.SqlError:
+    return errors.FeatureNotSupported("input of anonymous composite types is not implemented")
+
+
 def _cut(text: str) -> list[str | None]:
     """The fields of ``(a,"b c",)``; None where nothing stands."""
     at = len(text) - len(text.lstrip(_SPACES))
@@ -82,7 +86,7 @@ class RecordType(DataType):
 
     def parse(self, text: str, typmod: int, context: TypeContext) -> HostValue:
         if self.fields is None:
-            raise errors.FeatureNotSupported("input of anonymous composite types is not implemented")
+            raise _anonymous()
         found = _cut(text)
         if len(found) == 1 and found[0] is None and not self.fields:
             found = []
@@ -112,7 +116,7 @@ class RecordType(DataType):
 
     def receive(self, raw: bytes, typmod: int, context: TypeContext) -> HostValue:
         if self.fields is None:
-            raise errors.FeatureNotSupported("input of anonymous composite types is not implemented")
+            raise _anonymous()
         (count,) = struct.unpack(">i", raw[:4])
         if count != len(self.fields):
             raise errors.DatatypeMismatch(

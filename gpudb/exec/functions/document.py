@@ -131,8 +131,6 @@ for _prefix in ("json", "jsonb"):
         field
     )
     rowwise(f"{_prefix}_object_field_text")(lambda text, key: as_text(field(text, key)))
-    rowwise(f"{_prefix}_array_element")(element)
-    rowwise(f"{_prefix}_array_element_text")(lambda text, i: as_text(element(text, i)))
     rowwise(f"{_prefix}_extract_path")(at_path)
     rowwise(f"{_prefix}_extract_path_text")(lambda text, path: as_text(at_path(text, path)))
     rowwise(f"{_prefix}_typeof")(kind_of)
@@ -198,6 +196,21 @@ _register_sets("json", sqltype.JSON)
 _register_sets("jsonb", sqltype.JSONB)
 
 
+rowwise("json_array_element")(element)
+rowwise("json_array_element_text")(lambda text, index: as_text(element(text, index)))
+
+
+def jsonb_element(text: str, index: int) -> str | None:
+    """Like ``element``; a scalar is the only element of itself."""
+    if kind_of(text) not in ("array", "object"):
+        return text if index in (0, -1) else None
+    return element(text, index)
+
+
+rowwise("jsonb_array_element")(jsonb_element)
+rowwise("jsonb_array_element_text")(lambda text, index: as_text(jsonb_element(text, index)))
+
+
 # --- jsonb: containment and existence ---
 
 
@@ -254,10 +267,6 @@ def jsonb_concat(left: str, right: str) -> str:
     one, two = load(left), load(right)
     if isinstance(one, dict) and isinstance(two, dict):
         return dump(one | two)
-    if isinstance(one, dict) and not isinstance(two, list) or (
-        isinstance(two, dict) and not isinstance(one, list)
-    ):
-        raise errors.InvalidParameterValue("invalid concatenation of jsonb objects")
     first = one if isinstance(one, list) else [one]
     return dump(first + (two if isinstance(two, list) else [two]))
 

@@ -11,7 +11,7 @@ import torch
 
 from gpudb import errors, sqltype
 from gpudb.catalog.functions import scalar
-from gpudb.catalog.types.strings import decode_utf8, format_escaped, parse_escaped, parse_hex
+from gpudb.catalog.types.strings import decode_utf8, parse_escaped, parse_hex
 from gpudb.column import Column
 from gpudb.exec.evaluation import EvaluationContext
 from gpudb.exec.functions.math import random_words
@@ -24,13 +24,19 @@ def _unknown(name: str) -> errors.SqlError:
     return errors.InvalidParameterValue(f'unrecognized encoding: "{name}"')
 
 
+_ESCAPES = [
+    "\\\\" if code == 0x5C else f"\\{code:03o}" if code == 0 or code > 0x7F else chr(code)
+    for code in range(256)
+]
+
+
 @rowwise("binary_encode", examples=(("encode('123\\000\\001', 'base64')", "MTIzAAE="),))
 def encode(value: bytes, name: str) -> str:
     match name.lower():
         case "hex":
             return value.hex()
         case "escape":
-            return format_escaped(value).replace("\\\\", "\\\\") if value else ""
+            return "".join(map(_ESCAPES.__getitem__, value))
         case "base64":
             text = base64.b64encode(value).decode()
             return "\n".join(text[i : i + 76] for i in range(0, len(text), 76))

@@ -312,11 +312,9 @@ class _Reader:
                 self._skip_spaces()
                 continue
             current = self.text[self.at : self.at + 1]
-            if current and (character == current or not (
+            if (current and (character == current or not (
                 character.isalnum() or current.isalnum()
-            )):
-                self.at += 1
-            elif character.isalnum() and current:
+            ))) or (character.isalnum() and current):
                 self.at += 1
 
     def _pattern(self, token: Token, is_bounded: bool) -> None:
@@ -406,7 +404,7 @@ class _Reader:
                     value = _full_year(value, count)
                 self._store("isoyear" if pattern[0] == "I" else "year", value)
             case "MS":
-                self._store("fraction", value * 10 ** (3 - count) * 1000)
+                self._store("millisecond", value * 10 ** (3 - count))
             case "TZH":
                 self.fields.east = value * 3600
             case "TZM":
@@ -470,8 +468,9 @@ def _days(fields: _Fields, text: str) -> int:
 
 def _time(fields: _Fields, text: str) -> int:
     found = fields.values
+    fraction = found.get("fraction", 0) + found.get("millisecond", 0) * 1000
     if "day_second" in found:
-        return found["day_second"] * _SECOND + found.get("fraction", 0)
+        return found["day_second"] * _SECOND + fraction
     hour = found.get("hour", 0)
     if "hour12" in found:
         hour = found["hour12"]
@@ -485,7 +484,7 @@ def _time(fields: _Fields, text: str) -> int:
     minute, second = found.get("minute", 0), found.get("second", 0)
     if not (0 <= hour <= 24 and 0 <= minute < 60 and 0 <= second < 60):
         raise _out_of_range(text)
-    return ((hour * 60 + minute) * 60 + second) * _SECOND + found.get("fraction", 0)
+    return ((hour * 60 + minute) * 60 + second) * _SECOND + fraction
 
 
 @rowwise("to_date", examples=(("to_date('05 Dec 2000', 'DD Mon YYYY')", "2000-12-05"),))

@@ -42,7 +42,7 @@ class Template:
 @lru_cache(_TEMPLATES_MAX)
 def parse_template(text: str) -> Template:
     """The template; 42601 for combinations PostgreSQL refuses."""
-    found = tuple(t.upper() if t.isalpha() and len(t) > 1 else t for t in _TOKEN.findall(text))
+    found = tuple(_TOKEN.findall(text))
     whole = decimals = shift = 0
     first_zero = last_zero = -1
     after_point = after_v = False
@@ -90,10 +90,9 @@ def _roman(value: Decimal, template: Template, token_lower: bool) -> str:
 def _scientific(value: Decimal, template: Template) -> str:
     if not value.is_finite():
         return " " + "#" * template.whole + "." + "#" * template.decimals + "####"
-    text = f"{value:.{template.decimals}e}"
-    mantissa, _, power = text.partition("e")
-    sign = "-" if power.startswith("-") else "+"
-    text = f"{mantissa}e{sign}{abs(int(power)):02d}"
+    power = 0 if value.is_zero() else value.adjusted()
+    mantissa = round_to(value.scaleb(-power), template.decimals)
+    text = f"{format_numeric(mantissa)}e{'-' if power < 0 else '+'}{abs(power):02d}"
     return text if text.startswith("-") or not template.fills else " " + text
 
 
@@ -109,14 +108,15 @@ class _Renderer:
         whole, _, fraction = format_numeric(scaled.copy_abs()).partition(".")
         if not value.is_finite():
             whole, fraction = "#" * (template.whole + 1), ""
-        self.is_overflow = len(whole.lstrip("0")) > template.whole
+        self.is_overflow = len(whole.lstrip("0")) > template.whole or not template.whole
         self.digits = whole.lstrip("0").rjust(template.whole) if not self.is_overflow else (
             "#" * template.whole
         )
         self.fraction = "#" * template.decimals if self.is_overflow else (
             fraction.ljust(template.decimals, "0")
         )
-        if not template.decimals and template.whole and not self.digits.strip():
+        is_zero = not template.decimals or (scaled.is_zero() and not template.fills)
+        if is_zero and template.whole and not self.digits.strip():
             self.digits = "0".rjust(template.whole)
         self.place = self.decimal = 0
         self.is_started = False
@@ -140,7 +140,7 @@ class _Renderer:
         elif "LEADING S" in marks:
             self.parts.append("-" if self.is_negative else "+")
         elif not marks & {"S", "MI", "SG"}:
-            blank = " " if self.template.fills and "PL" not in marks else ""
+            blank = " " if self.template.fills else ""
             self.parts.append("-" if self.is_negative else blank)
 
     def render(self) -> str:
@@ -264,7 +264,7 @@ def to_number(text: str, template_text: str) -> Any:
                 whole += character
     if not whole and not fraction:
         raise errors.InvalidTextRepresentation(
-            f'invalid input syntax for type numeric: "{text.strip() or " "}"'
+            'invalid input syntax for type numeric: " "'
         )
     value = parse_numeric(f"{whole or '0'}.{fraction}" if fraction else whole)
     if template.shift:

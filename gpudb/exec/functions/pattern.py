@@ -6,6 +6,7 @@ text are searched in their flat buffer; dictionary columns are decided once per 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,14 +31,18 @@ _ANY, _ONE = "%", "_"
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A LIKE pattern: ``pieces`` between % signs; each piece a tuple of characters, None = _."""
+    """A LIKE pattern: ``pieces`` between % signs; each piece a tuple of characters, None = _.
+
+    ``is_broken``: it ends with a single escape, an error for strings that get there.
+    """
 
     pieces: tuple[tuple[str | None, ...], ...]
+    is_broken: bool = False
 
     @property
     def is_plain(self) -> bool:
         """No _ anywhere."""
-        return all(None not in piece for piece in self.pieces)
+        return not self.is_broken and all(None not in piece for piece in self.pieces)
 
     def literals(self) -> list[bytes]:
         return ["".join(c or "" for c in piece).encode() for piece in self.pieces]
@@ -45,22 +50,21 @@ class Shape:
 
 @lru_cache(_PATTERNS_MAX)
 def parse_like(pattern: str) -> Shape:
-    """The shape of a pattern with backslash escapes; 22025 for a trailing one."""
+    """The shape of a pattern with backslash escapes."""
     pieces: list[list[str | None]] = [[]]
+    is_broken = False
     characters = iter(pattern)
     for character in characters:
         if character == "\\":
             escaped = next(characters, None)
-            if escaped is None:
-                raise errors.InvalidEscapeSequence(
-                    "LIKE pattern must not end with escape character"
-                )
-            pieces[-1].append(escaped)
+            is_broken = escaped is None
+            if escaped is not None:
+                pieces[-1].append(escaped)
         elif character == _ANY:
             pieces.append([])
         else:
             pieces[-1].append(None if character == _ONE else character)
-    return Shape(tuple(tuple(piece) for piece in pieces))
+    return Shape(tuple(tuple(piece) for piece in pieces), is_broken)
 
 
 @lru_cache(_PATTERNS_MAX)
@@ -71,7 +75,16 @@ def like_matcher(pattern: str) -> Callable[[str], bool]:
         "".join("." if c is None else re.escape(c) for c in piece) for piece in shape.pieces
     )
     compiled = re.compile(source, re.DOTALL)
+    if shape.is_broken:
+        return functools.partial(_broken_match, re.compile(f"(?:{source}).", re.DOTALL))
     return lambda text: compiled.fullmatch(text) is not None
+
+
+def _broken_match(reaches_end: re.Pattern[str], text: str) -> bool:
+    """A pattern that ends with its escape: 22025 where a string goes on at that place."""
+    if reaches_end.match(text):
+        raise errors.InvalidEscapeSequence("LIKE pattern must not end with escape character")
+    return False
 
 
 def _plain_matcher(shape: Shape) -> Callable[[bytes], bool]:
@@ -149,13 +162,9 @@ def _like_body(*, negated: bool) -> Callable[..., Column]:
         valid = all_valid(column, pattern)
         if pattern.rows == 1 and (pattern.valid is None or bool(pattern.valid[0])):
             text = byte_strings(pattern)[0].decode()
-            try:
+            if not parse_like(text).is_broken:
                 verdicts = matches_like(column, text)
-            except errors.SqlError as problem:
-                everywhere = torch.ones(1, dtype=torch.bool)
-                context.report_where(everywhere if valid is None else valid, problem)
-                verdicts = torch.zeros(1, dtype=torch.bool)
-            return boolean_column(BOOLEAN, ~verdicts if negated else verdicts, valid)
+                return boolean_column(BOOLEAN, ~verdicts if negated else verdicts, valid)
         return evaluate(
             context, lambda value, text: like_matcher(text)(value) != negated,
             (column, pattern), BOOLEAN,

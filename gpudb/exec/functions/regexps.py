@@ -212,7 +212,7 @@ class _Translator:
         return "\\" + letter
 
     def _code_point(self, width: int) -> str:
-        match = regex.compile(r"[0-9a-fA-F]{1,%d}" % width).match(self.pattern, self.at)
+        match = regex.compile(f"[0-9a-fA-F]{{1,{width}}}").match(self.pattern, self.at)
         if match is None:
             raise _invalid("invalid escape \\ sequence")
         self.at = match.end()
@@ -364,9 +364,8 @@ def _replaced(
     """The text with the nth match (0: all of them) from character ``start`` on replaced."""
     expression = compiled(pattern, flags)
     expand = _expansion(replacement)
-    parts, end, count = [text[: start - 1]], start - 1, 0
-    for match in expression.finditer(text, start - 1):
-        count += 1
+    parts, end = [text[: start - 1]], start - 1
+    for count, match in enumerate(expression.finditer(text, start - 1), 1):
         if nth in (0, count):
             parts.extend((text[end : match.start()], expand(match)))
             end = match.end()
@@ -513,7 +512,7 @@ def _nth_match(text: str, pattern: str, start: int, nth: int, flags: str, name: 
     "regexp_instr_no_start", "regexp_instr_no_subexpr",
     examples=(("regexp_instr('ABCDEF', 'c(.)(..)', 1, 1, 0, 'i')", "3"),),
 )
-def position_of_match(  # noqa: PLR0913 - PostgreSQL's signature
+def position_of_match(
     text: str, pattern: str, start: int = 1, nth: int = 1, end_option: int = 0, flags: str = "",
     group: int = 0,
 ) -> int:

@@ -309,7 +309,7 @@ def character(code: int) -> str:
     if code == 0:
         raise errors.ProgramLimitExceeded("null character not permitted")
     if code < 0:
-        raise errors.ProgramLimitExceeded("character number must be positive")
+        raise errors.InvalidParameterValue("character number must be positive")
     if code > 0x10FFFF:
         raise errors.ProgramLimitExceeded(f"requested character too large for encoding: {code}")
     if 0xD800 <= code < 0xE000:

@@ -250,6 +250,8 @@ def _part_of(oid: int, *, as_float: bool) -> Callable[..., Any]:
     def part(context: EvaluationContext, text: str, value: Any) -> Any:
         name = _field_or_error(text, oid)
         if oid == sqltype.DATE and not is_finite_date(value):
+            if _date_part(name, 0) is None:
+                raise _unit_error(text, oid)
             return _endless(name, value > 0, as_float=as_float)
         if oid in (sqltype.TIMESTAMP, sqltype.TIMESTAMPTZ) and not is_finite_timestamp(value):
             return _endless(name, value > 0, as_float=as_float)
@@ -455,12 +457,18 @@ def truncate(name: str, value: int) -> int | None:
     return days_of(year, month, 1) * DAY_MICROSECONDS
 
 
+_NO_UNITS = frozenset({"dow", "doy", "isodow", "isoyear", "julian", "epoch"})
+"""Words that name fields but no units to cut to."""
+
+
 def _truncate_timestamp(text: str, value: int, oid: int) -> int:
-    name = _field_or_error(text, oid)
     if not is_finite_timestamp(value):
-        if truncate(name, 0) is None:
-            raise _unit_error(text, oid)
         return value
+    name = _field_or_error(text, oid)
+    if name in _NO_UNITS:
+        raise errors.InvalidParameterValue(
+            f'unit "{text.lower()}" not recognized for type {format_type(oid)}'
+        )
     found = truncate(name, value)
     if found is None:
         raise _unit_error(text, oid)
@@ -653,7 +661,7 @@ def _short(second: float) -> str:
     "make_timestamp",
     examples=(("make_timestamp(2013, 7, 15, 8, 15, 23.5)", "2013-07-15 08:15:23.5"),),
 )
-def make_timestamp(  # noqa: PLR0913 - PostgreSQL's signature
+def make_timestamp(
     year: int, month: int, day: int, hour: int, minute: int, second: float
 ) -> int:
     date = make_date(year, month, day)
