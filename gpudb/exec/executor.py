@@ -11,6 +11,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import torch
+
 from gpudb.column import Batch, batch_to_host
 from gpudb.exec.builder import BATCH_ROWS_DEFAULT, Builder, load_operators, setting
 from gpudb.exec.context import QueryContext
@@ -177,6 +179,7 @@ class Executor:
         system: Any = None,
     ) -> None:
         load_operators()
+        torch.set_num_threads(1)  # workers scale; torch's own threads cost more than they gain
         self.storage = storage
         self.system = system
         self.device = "cpu" if device == "auto" else device
