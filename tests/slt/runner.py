@@ -184,4 +184,8 @@ def complete(record: Record, outcome: Outcome, threshold: int) -> None:
         record.types = "".join(type_letter(oid) for oid in outcome.oids)
         record.expected = result_lines(outcome, record.sort, threshold)
     else:
-        record.outcome, record.expected = ("ok" if record.count < 0 else "count"), None
+        record.expected = None
+        if record.outcome == "count":
+            record.count = int(outcome.tag.rsplit(" ", 1)[-1])
+        else:
+            record.outcome = "ok"
