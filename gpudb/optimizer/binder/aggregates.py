@@ -264,14 +264,18 @@ def _check_nesting(level: Scope, ids: set[int]) -> None:
             "aggregate function calls cannot be nested",
             position=level.aggregate_ids[min(nested)],
         )
-    if ids & level.window_ids:
+    nested = ids & level.window_ids.keys()
+    if nested:
         raise errors.GroupingError(
-            "aggregate function calls cannot contain window function calls"
+            "aggregate function calls cannot contain window function calls",
+            position=level.window_ids[min(nested)],
         )
-    if ids & level.set_ids:
+    nested = ids & level.set_ids.keys()
+    if nested:
         raise errors.FeatureNotSupported(
             "aggregate function calls cannot contain set-returning function calls",
             hint=calls.SETS_HINT,
+            position=level.set_ids[min(nested)],
         )
 
 
@@ -294,4 +298,5 @@ def bind_grouping(binder: Binder, scope: Scope, node: exp.Expression) -> Expr:
             "GROUPING must have fewer than 32 arguments", position=position(node)
         )
     items = tuple(expressions.bind(binder, scope, item) for item in nodes)
-    return register(binder, scope, Grouping(items, t.INTEGER), position(node))
+    at = start_position(nodes[0]) if nodes else position(node)
+    return register(binder, scope, Grouping(items, t.INTEGER), at)

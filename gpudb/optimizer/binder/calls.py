@@ -95,7 +95,7 @@ def _bind(binder: Binder, scope: Scope, node: exp.Expression, *, in_from: bool) 
         return aggregates.bind_aggregate(binder, scope, call)
     if kind == "w":
         if node.args.get("over") is None:
-            raise errors.WindowingError(
+            raise errors.WrongObjectType(
                 f"window function {name} requires an OVER clause", position=at
             )
         return windows.bind_window_call(binder, scope, call)
@@ -298,7 +298,7 @@ def _register_set(binder: Binder, scope: Scope, call: Expr, name: str, at: int) 
         field = binder.field(name, call.type)
         binder.own(scope, field.id, name)
         known = scope.set_calls[call] = logical.Assignment(field, call)
-        scope.set_ids.add(field.id)
+        scope.set_ids[field.id] = at
     if isinstance(call, Call) and call.type.oid == t.RECORD:
         fields = binder.record_fields.get(call.function.oid)
         if fields is not None:

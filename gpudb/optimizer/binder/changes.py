@@ -381,7 +381,7 @@ def _changed_rows(
         before = scope.items
         scope.items = []
         joined = from_clause.bind_from(binder, scope, others)
-        from_clause.check_names(before, scope.items, position(node))
+        from_clause.check_names(before, scope.items)
         item.is_lateral_only, item.is_lateral_ok = False, True
         scope.items = [*before, *scope.items]
         plan = logical.Join(logical.JoinKind.INNER, plan, joined, from_clause.TRUE)
@@ -447,7 +447,7 @@ def _assignment(
     target, source = node.args["this"], node.args["expression"]
     if not isinstance(target, exp.Tuple):
         column = _column(table, target)
-        _set(values, column, _assigned(binder, scope, table, column, source), target)
+        _set(values, column, _assigned(binder, scope, table, column, source))
         return plan
     names = target.args["expressions"]
     if isinstance(source, exp.Subquery):
@@ -458,13 +458,18 @@ def _assignment(
         for name, field in zip(names, subplan.fields, strict=True):
             column = _column(table, name)
             _check_updatable(column)
-            _set(values, column, assign(binder, field.ref, column, position(name)), name)
+            _set(values, column, assign(binder, field.ref, column, position(name)))
         return plan
-    items = source.args["expressions"] if isinstance(source, exp.Tuple) else [source]
+    if not isinstance(source, exp.Tuple):
+        raise errors.FeatureNotSupported(
+            "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression",
+            position=start_position(source),
+        )
+    items = source.args["expressions"]
     _check_row(len(names), len(items), source)
     for name, item in zip(names, items, strict=True):
         column = _column(table, name)
-        _set(values, column, _assigned(binder, scope, table, column, item), name)
+        _set(values, column, _assigned(binder, scope, table, column, item))
     return plan
 
 
@@ -475,12 +480,10 @@ def _check_row(wanted: int, count: int, node: exp.Expression) -> None:
         )
 
 
-def _set(
-    values: dict[int, Expr], column: ColumnDef, value: Expr, node: exp.Expression
-) -> None:
+def _set(values: dict[int, Expr], column: ColumnDef, value: Expr) -> None:
     if column.attnum in values:
         raise errors.SyntaxError(
-            f'multiple assignments to same column "{column.name}"', position=position(node)
+            f'multiple assignments to same column "{column.name}"'
         )
     values[column.attnum] = value
 

@@ -79,7 +79,7 @@ def bind_field(binder: Binder, scope: Scope, node: exp.Expression) -> Expr:
         )
     raise errors.WrongObjectType(
         f"column notation .{name} applied to type {type_name}, which is not a composite type",
-        position=at,
+        position=start_position(node),
     )
 
 

@@ -14,6 +14,7 @@ from gpudb import sqltype as t
 from gpudb.expr import (
     And,
     ArrayConstruct,
+    Call,
     Case,
     CaseArm,
     Coalesce,
@@ -244,9 +245,7 @@ def _nullif(binder: Binder, scope: Scope, node: exp.Expression) -> Expr:
         raise errors.DatatypeMismatch(
             "NULLIF requires = operator to yield boolean", position=at
         )
-    value = left
-    if left.type.oid == t.UNKNOWN:
-        value = getattr(test, "arguments", (left,))[0]
+    value = test.arguments[0] if isinstance(test, Call) else left
     return Case((CaseArm(test, Literal(None, value.type)),), value, value.type)
 
 

@@ -52,7 +52,7 @@ def bind_from(
     with binder.clause(scope, Clause.FROM_SUBQUERY):
         for node in nodes:
             source = bind_item(binder, scope, node)
-            check_names(scope.items, source.items, position(node))
+            check_names(scope.items, source.items)
             for item in source.items:
                 item.is_lateral_only, item.is_lateral_ok = True, True
             scope.items = [*scope.items, *source.items]
@@ -70,7 +70,7 @@ def _cross(plan: logical.Plan, source: Source) -> logical.Plan:
     return logical.Join(kind, plan, source.plan, TRUE)
 
 
-def check_names(known: Sequence[Item], new: Sequence[Item], at: int) -> None:
+def check_names(known: Sequence[Item], new: Sequence[Item]) -> None:
     """42712 when two items of FROM have one name."""
     for item in new:
         if not item.has_visible_name:
@@ -81,7 +81,7 @@ def check_names(known: Sequence[Item], new: Sequence[Item], at: int) -> None:
             if other.schema and item.schema and other.schema != item.schema:
                 continue
             raise errors.DuplicateAlias(
-                f'table name "{item.name}" specified more than once', position=at
+                f'table name "{item.name}" specified more than once'
             )
 
 
@@ -116,14 +116,13 @@ def alias_of(node: exp.Expression) -> tuple[str, list[str]]:
 
 
 def named_columns(
-    fields: Sequence[logical.Field], names: Sequence[str], table: str, at: int
+    fields: Sequence[logical.Field], names: Sequence[str], table: str
 ) -> tuple[NamedColumn, ...]:
     """The columns under their aliases. Raises InvalidColumnReference for too many aliases."""
     if len(names) > len(fields):
         raise errors.InvalidColumnReference(
             f'table "{table}" has {len(fields)} columns available but'
-            f" {len(names)} columns specified",
-            position=at,
+            f" {len(names)} columns specified"
         )
     found = [NamedColumn(f.name, f.ref) for f in fields]
     for number, name in enumerate(names):
@@ -152,7 +151,7 @@ def _bind_table(binder: Binder, scope: Scope, node: exp.Expression) -> Source:
             scope.reads_work_table |= isinstance(plan, logical.WorkTable)
             fields = plan.fields
             own_columns(binder, scope, shown, fields)
-            visible = named_columns(fields, names, shown, at)
+            visible = named_columns(fields, names, shown)
             outer = set(binder.captured(plan)) if common.is_inlined else set()
             return Source(plan, [Item(shown, visible)], visible, outer)
     from gpudb.optimizer.binder import relations
@@ -160,7 +159,7 @@ def _bind_table(binder: Binder, scope: Scope, node: exp.Expression) -> Source:
     relation = relations.find(binder, node)
     plan, scan_key = relations.rows(binder, relation, shown)
     own_columns(binder, scope, shown, plan.fields)
-    visible = named_columns(plan.fields, names, shown, at)
+    visible = named_columns(plan.fields, names, shown)
     item = Item(
         shown,
         visible,
@@ -186,7 +185,7 @@ def _bind_subquery(binder: Binder, scope: Scope, node: exp.Expression) -> Source
     alias, names = alias_of(node)
     plan = distinct_names(binder, plan)
     own_columns(binder, scope, alias, plan.fields)
-    visible = named_columns(plan.fields, names, alias, position(node))
+    visible = named_columns(plan.fields, names, alias)
     captured = frozenset(inner.captured)
     binder.note_captured(plan, captured)
     return Source(plan, [Item(alias, visible)], visible, set(captured))
@@ -210,7 +209,7 @@ def _bind_join(binder: Binder, scope: Scope, node: exp.Expression) -> Source:
     kind = JOIN_KINDS[node.args["kind"]]
     left = bind_item(binder, scope, node.args["left"])
     right = _bind_right(binder, scope, node.args["this"], left, kind)
-    check_names(left.items, right.items, position(node.args["this"]))
+    check_names(left.items, right.items)
     using = _using_names(node, left, right)
     merged: tuple[NamedColumn, ...] = ()
     if using is not None:
@@ -231,6 +230,8 @@ def _bind_join(binder: Binder, scope: Scope, node: exp.Expression) -> Source:
     )
     outer = (left.outer | right.outer) - logical.field_ids(plan)
     items = _join_items(node, left, right, visible, merged)
+    if len(items) == 1:
+        scope.hidden.extend([*left.items, *right.items])
     return Source(plan, items, items[-1].columns, outer)
 
 
@@ -293,26 +294,25 @@ def _merge(
     for number, name in enumerate(names):
         if name in names[:number]:
             raise errors.DuplicateColumn(
-                f'column name "{name}" appears more than once in USING clause', position=at
+                f'column name "{name}" appears more than once in USING clause'
             )
-        one = _using_column(left, name, "left", at)
-        other = _using_column(right, name, "right", at)
+        one = _using_column(left, name, "left")
+        other = _using_column(right, name, "right")
         test = operators.apply(binder, "=", one, other, at)
         tests.append(coercion.boolean(binder, test, "JOIN/USING", at))
         merged.append(NamedColumn(name, _merged(binder, one, other, kind, at)))
     return conjunction(tuple(tests)), tuple(merged)
 
 
-def _using_column(source: Source, name: str, side: str, at: int) -> Expr:
+def _using_column(source: Source, name: str, side: str) -> Expr:
     found = [column.expression for column in source.columns if column.name == name]
     if not found:
         raise errors.UndefinedColumn(
-            f'column "{name}" specified in USING clause does not exist in {side} table',
-            position=at,
+            f'column "{name}" specified in USING clause does not exist in {side} table'
         )
     if len(found) > 1:
         raise errors.AmbiguousColumn(
-            f'common column name "{name}" appears more than once in {side} table', position=at
+            f'common column name "{name}" appears more than once in {side} table'
         )
     return found[0]
 
@@ -344,7 +344,7 @@ def _join_items(
     alias, names = alias_of(node)
     if len(names) > len(visible):
         raise errors.InvalidColumnReference(
-            f'column alias list for "{alias}" has too many entries', position=position(node)
+            f'column alias list for "{alias}" has too many entries'
         )
     renamed = tuple(
         NamedColumn(names[i] if i < len(names) else column.name, column.expression)
@@ -358,7 +358,7 @@ def _join_items(
     using_alias = node.args.get("using_alias")
     if using_alias:
         shown = Item(using_alias, merged, has_visible_columns=False)
-        check_names(items, [shown], position(node))
+        check_names(items, [shown])
         items.append(shown)
     items.append(Item("", renamed, has_visible_name=False))
     return items

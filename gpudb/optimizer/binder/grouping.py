@@ -128,8 +128,10 @@ def _check_key(binder: Binder, scope: Scope, value: Expr) -> None:
             "aggregate functions are not allowed in GROUP BY",
             position=scope.aggregate_ids[id_],
         )
-    if ids & scope.window_ids:
-        raise errors.WindowingError("window functions are not allowed in GROUP BY")
+    for id_ in ids & scope.window_ids.keys():
+        raise errors.WindowingError(
+            "window functions are not allowed in GROUP BY", position=scope.window_ids[id_]
+        )
 
 
 class GroupedScope:

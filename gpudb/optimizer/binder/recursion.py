@@ -10,7 +10,7 @@ from sqlglot import exp
 from gpudb import errors
 from gpudb.optimizer import logical
 from gpudb.optimizer.binder.scope import Scope
-from gpudb.optimizer.parser import position
+from gpudb.optimizer.parser import position, start_position
 from gpudb.sqltype import SqlType
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ def bind(binder: Binder, item: CommonTable) -> None:
     item.work_table = None
     del scope.tables[item.name]
     is_all = not body.args.get("distinct")
-    step = _fit(binder, item, base, step, position(body))
+    first = base_node.args.get("expressions") or [base_node]
+    step = _fit(binder, item, base, step, start_position(first[0]))
     columns = tuple(binder.field(f.name, f.type) for f in fields)
     if not is_all:
         for column in columns:

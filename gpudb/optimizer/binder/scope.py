@@ -99,7 +99,7 @@ class Scope:
 
     ``hidden`` are items of FROM that cannot be seen now, for hints. ``aggregate_ids`` and
     ``window_ids`` are the fields that stand for its aggregates and window calls in its
-    expressions (with the position for aggregates); ``captured`` the ids of outer columns that it
+    expressions (with their positions); ``captured`` the ids of outer columns that it
     and its subqueries read.
     """
 
@@ -112,9 +112,9 @@ class Scope:
     aggregates: dict[Expr, logical.AggregateItem] = field(default_factory=dict)
     aggregate_ids: dict[int, int] = field(default_factory=dict)
     window_items: list[logical.WindowItem] = field(default_factory=list)
-    window_ids: set[int] = field(default_factory=set)
+    window_ids: dict[int, int] = field(default_factory=dict)
     set_calls: dict[Expr, logical.Assignment] = field(default_factory=dict)
-    set_ids: set[int] = field(default_factory=set)
+    set_ids: dict[int, int] = field(default_factory=dict)
     allows_sets: bool = False
     no_sets_in: str = ""
     has_group: bool = False

@@ -163,7 +163,8 @@ def _check_distinct(
             )
     for number in range(len(outputs.items)):
         outputs.settle(binder, number)
-        operators.require_equality(binder, outputs.items[number].expression, 0)
+        value = outputs.items[number].expression
+        operators.require_equality(binder, value, binder.position(value))
 
 
 def _grouped(
@@ -177,7 +178,9 @@ def _grouped(
 ) -> logical.Plan:
     """The Aggregate with HAVING above; targets, windows and sets are rewritten over it."""
     if scope.reads_work_table:
-        recursion.refuse_aggregates(position(node))
+        recursion.refuse_aggregates(
+            min(scope.aggregate_ids.values(), default=position(node))
+        )
     keys = groups or grouping.Groups()
     plan = _sets_of_keys(binder, scope, plan, keys)
     grouped = grouping.GroupedScope(binder, scope, keys)
@@ -213,7 +216,7 @@ def _sets_of_keys(
         return plan
     for call, item in wanted.items():
         del scope.set_calls[call]
-        scope.set_ids.discard(item.field.id)
+        scope.set_ids.pop(item.field.id, None)
     return with_sets(binder, plan, list(wanted.values()))
 
 

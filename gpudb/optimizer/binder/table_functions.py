@@ -56,7 +56,7 @@ def bind(binder: Binder, scope: Scope, node: exp.Expression) -> Source:
     plan = logical.TableFunction(expressions_, outputs, ordinality)
     shown = alias or output_name(functions[0])
     own_columns(binder, scope, shown, plan.fields)
-    visible = named_columns(plan.fields, names, shown, position(node))
+    visible = named_columns(plan.fields, names, shown)
     row_type = RECORD
     if is_single and not bound[0][2] and ordinality is None:
         row_type = bound[0][0].type.oid
@@ -186,7 +186,7 @@ def _bind_file(
     alias, names = alias_of(node)
     shown = alias or call.args["this"]
     own_columns(binder, scope, shown, fields)
-    visible = named_columns(fields, names, shown, at)
+    visible = named_columns(fields, names, shown)
     return Source(plan, [Item(shown, visible)], visible)
 
 

@@ -71,15 +71,17 @@ def bind_window_call(binder: Binder, scope: Scope, call: BoundCall) -> Expr:
     ids: set[int] = set()
     for part in call.arguments if condition is None else (*call.arguments, condition):
         ids |= binder.references(part)
-    if ids & scope.window_ids:
+    nested = ids & scope.window_ids.keys()
+    if nested:
         raise errors.WindowingError(
-            "window function calls cannot be nested", position=at
+            "window function calls cannot be nested", position=scope.window_ids[min(nested)]
         )
-    if ids & scope.set_ids:
+    nested = ids & scope.set_ids.keys()
+    if nested:
         raise errors.FeatureNotSupported(
             "window function calls cannot contain set-returning function calls",
             hint=calls.SETS_HINT,
-            position=at,
+            position=scope.set_ids[min(nested)],
         )
     definition = _over(binder, scope, node.args["over"])
     function = binder.function(
@@ -101,7 +103,7 @@ def bind_window_call(binder: Binder, scope: Scope, call: BoundCall) -> Expr:
     field = binder.field(call.name, found.type)
     binder.own(scope, field.id, call.name)
     scope.window_items.append(logical.WindowItem(field, found))
-    scope.window_ids.add(field.id)
+    scope.window_ids[field.id] = at
     return binder.at(ColumnRef(field.id, field.type, field.name), at)
 
 
@@ -181,7 +183,7 @@ def define(binder: Binder, scope: Scope, node: exp.Expression) -> Definition:
                 position=at,
             )
         partition, order = base.partition_by, order or base.order_by
-    frame = DEFAULT_FRAME if spec is None else _frame(binder, scope, spec, order)
+    frame = DEFAULT_FRAME if spec is None else _frame(binder, scope, spec, order, at)
     return Definition(partition, order, frame, spec is not None)
 
 
@@ -192,7 +194,7 @@ def _partition_key(binder: Binder, scope: Scope, node: exp.Expression) -> Expr:
 
 
 def _frame(
-    binder: Binder, scope: Scope, node: exp.Expression, order: tuple[SortKey, ...]
+    binder: Binder, scope: Scope, node: exp.Expression, order: tuple[SortKey, ...], at: int
 ) -> Frame:
     unit = FrameUnit(node.args["kind"].upper())
     start_kind = _BOUNDS[node.args["start_side"]]
@@ -203,11 +205,11 @@ def _frame(
     if unit is FrameUnit.RANGE and has_offset and len(order) != 1:
         raise errors.WindowingError(
             "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column",
-            position=position(node),
+            position=at,
         )
     if unit is FrameUnit.GROUPS and not order:
         raise errors.WindowingError(
-            "GROUPS mode requires an ORDER BY clause", position=position(node)
+            "GROUPS mode requires an ORDER BY clause", position=at
         )
     start = FrameBound(start_kind, _offset(binder, scope, node.args.get("start"), unit, order))
     end = FrameBound(end_kind, _offset(binder, scope, node.args.get("end"), unit, order))
