@@ -30,8 +30,8 @@ from gpudb.optimizer.logical import Field
 from gpudb.optimizer.physical import Physical
 
 OPERATOR_MODULES = (
-    "aggregate", "hash_join", "limit", "nested_loop", "project", "scan", "set_operation", "sort",
-    "values",
+    "aggregate", "exchange", "function_scan", "hash_join", "limit", "nested_loop", "project",
+    "project_set", "recursive", "scan", "set_operation", "shared", "sort", "values", "write",
 )
 """Every module of exec/operators that builds plan nodes."""
 BATCH_ROWS_DEFAULT = 262_144
