@@ -14,6 +14,7 @@ from tests.slt.records import HASHED, SQLSTATE, Record
 
 ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 SHOWN_LINES_MAX = 40
+NO_COLUMNS = "(no columns)"
 
 
 def value_text(value: str | None) -> str:
@@ -38,7 +39,7 @@ def result_lines(outcome: Outcome, sort: str, threshold: int) -> list[str]:
     if threshold and len(values) > threshold:
         digest = hashlib.md5("".join(f"{value}\n" for value in values).encode())
         return [f"{len(values)} values hashing to {digest.hexdigest()}"]
-    return values if sort == "valuesort" else ["\t".join(row) for row in rows]
+    return values if sort == "valuesort" else ["\t".join(row) or NO_COLUMNS for row in rows]
 
 
 @dataclass(slots=True)
