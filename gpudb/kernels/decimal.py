@@ -211,12 +211,13 @@ def wide_column(
     of: Bounds, scales: Tensor | int | None = None,
 ) -> Column:
     """A DECIMAL128 column."""
-    low, high = torch.broadcast_tensors(value[0], value[1])
+    low, high = value
+    rows = max(low.shape[0], high.shape[0])
+    low, high = low.expand(rows), high.expand(rows)
     if scales is None or isinstance(scales, int):
         return Column(
             type_, DECIMAL128, (low, high), valid, scale=scale, lo=of.lo, hi=of.hi
         )
-    rows = low.shape[0]
     return Column(
         type_, DECIMAL128_ROW_SCALE, (low, high, scales.to(torch.int16).expand(rows)), valid,
         scale=scale, lo=of.lo, hi=of.hi,
@@ -447,7 +448,7 @@ def divide(left: Column, right: Column) -> Column | None:
     low = torch.zeros(rows, dtype=torch.int64, device=scales.device)
     high = torch.zeros_like(low)
     greatest = 0
-    for scale in scales.unique().tolist():
+    for scale in sorted(set(scales.tolist())):
         index = (scales == scale).nonzero().flatten()
         value = _long_division(
             numerator[index].abs(), denominator[index].abs(),

@@ -182,7 +182,7 @@ def character_lengths(column: Column) -> npt.NDArray[np.int32]:
         return lengths.astype(np.int32)
     leads = np.zeros(len(data) + 1, np.int64)
     np.cumsum((data & 0xC0) != 0x80, out=leads[1:])
-    return (leads[starts + lengths] - leads[starts]).astype(np.int32)
+    return np.asarray(leads[starts + lengths] - leads[starts], np.int32)
 
 
 def text_column(

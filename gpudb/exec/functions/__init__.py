@@ -21,11 +21,14 @@ MODULES = (
     "numeric",
     "pattern",
     "regexps",
+    "sequence",
     "sets",
     "system",
     "text",
     "timefields",
     "timestamps",
+    "windows",
+    "wire_forms",
 )
 """Every module of the package that registers functions."""
 

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from gpudb import errors, sqltype
+from gpudb import errors
 from gpudb.column import (
     Column,
     boolean_column,
     booleans,
-    from_values,
     integer_column,
     integers,
+    text_column,
     to_values,
 )
 from gpudb.exec.context import QueryContext
 from gpudb.exec.functions.accumulators import Base, Ids, accumulator, presence, present_rows
 from gpudb.exec.functions.segments import Slots, add, count
 from gpudb.expr import AggregateCall
-from gpudb.layout import HOST
 
 
 class BooleanAccumulator(Base):
@@ -129,7 +128,10 @@ class BitStringAccumulator(Base):
     """A bitwise reduction of bit strings of equal length; 22026."""
 
     verb = "AND"
-    operation: Callable[[int, int], int] = int.__and__
+
+    @staticmethod
+    def operation(left: int, right: int) -> int:
+        return left & right
 
     def __init__(self, call: AggregateCall, query: QueryContext) -> None:
         super().__init__(call, query)
@@ -153,7 +155,7 @@ class BitStringAccumulator(Base):
             raise errors.StringDataLengthMismatch(
                 f"cannot {self.verb} bit strings of different sizes"
             )
-        number = type(self).operation(int(known or "0", 2), int(value or "0", 2))
+        number = self.operation(int(known or "0", 2), int(value or "0", 2))
         self._values[group] = format(number, f"0{len(value)}b") if value else value
 
     def merge(self, other: Self, mapping: Ids, groups: int) -> None:
@@ -162,8 +164,7 @@ class BitStringAccumulator(Base):
 
     def finish(self, groups: int) -> Column:
         values = [self._values.get(group) for group in range(groups)]
-        assert self.type.oid in (sqltype.BIT, sqltype.VARBIT)
-        return from_values(self.type, HOST, values)
+        return text_column(self.type, values)
 
 
 @accumulator("bit_and(bit)", fallible=True)
@@ -174,10 +175,16 @@ class BitStringAnd(BitStringAccumulator):
 @accumulator("bit_or(bit)", fallible=True)
 class BitStringOr(BitStringAccumulator):
     verb = "OR"
-    operation = int.__or__
+
+    @staticmethod
+    def operation(left: int, right: int) -> int:
+        return left | right
 
 
 @accumulator("bit_xor(bit)", fallible=True)
 class BitStringXor(BitStringAccumulator):
     verb = "XOR"
-    operation = int.__xor__
+
+    @staticmethod
+    def operation(left: int, right: int) -> int:
+        return left ^ right

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from gpudb import errors
+from gpudb.catalog.types.numeric import rounded
 from gpudb.column import (
     Column,
     decimal_column,
@@ -144,7 +145,7 @@ class NumericSums:
             if not counts[group]:
                 found.append(None)
                 continue
-            value = decimal_math.rounded(decimal_math.scaled(number, self.scale), shown[group])
+            value = rounded(decimal_math.scaled(number, self.scale), shown[group])
             extra = self.host.get(group)
             found.append(value if extra is None else decimal_math.add(value, extra))
         return found
@@ -170,12 +171,11 @@ class NumericSums:
 
     def _show(self, ids: Tensor, groups: int, scales: Tensor | int) -> None:
         """Note the display scales of rows."""
-        if self._shown is None and isinstance(scales, int) and scales in (
-            self.scale, scales if self._is_empty else self.scale
+        if self._shown is None and isinstance(scales, int) and (
+            self._is_empty or scales == self.scale
         ):
             self._is_empty = False
-            if self.scale != scales:
-                self.scale = scales
+            self.scale = scales
             return
         shown = self._shown_slots(groups).view(groups)
         self._is_empty = False
@@ -310,13 +310,13 @@ class IntervalAccumulator(Base):
 
     def totals(self, groups: int) -> Column:
         """The sums; 22008 beyond interval."""
-        limits = (2**31, 2**31, 2**63)
-        parts = [sums.to_int64(groups) for sums in self._parts]
-        for part, limit in zip(parts, limits, strict=True):
-            if part is None or not is_all((part < limit) & (part >= -limit)):
+        parts = []
+        for sums, dtype in zip(self._parts, (torch.int32, torch.int32, torch.int64), strict=True):
+            part = sums.to_int64(groups)
+            if part is None or not is_all(part.to(dtype) == part):
                 raise errors.DatetimeFieldOverflow("interval out of range")
-        months, days, micros = (part for part in parts if part is not None)
-        data = (months.to(torch.int32), days.to(torch.int32), micros)
+            parts.append(part.to(dtype))
+        data = tuple(parts)
         return Column(self.type, INTERVAL, data, presence(self._counts.view(groups)))
 
 

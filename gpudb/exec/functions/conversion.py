@@ -254,7 +254,7 @@ def int4_to_char(value: int) -> str:
     return chr(value % 256) if value else ""
 
 
-@scalar("rtrim1", "rtrim(bpchar)")
+@scalar("rtrim1")
 def trim_right(context: EvaluationContext, column: Column) -> Column:
     """Without trailing blanks: rtrim(text), and char(n) to text."""
     return evaluate(context, lambda value: value.rstrip(" "), (column,), SqlType(sqltype.TEXT))

@@ -8,7 +8,7 @@ from decimal import Decimal
 from gpudb import errors, sqltype
 from gpudb.catalog.functions import scalar
 from gpudb.catalog.types.numeric import EXACT, display_scale
-from gpudb.column import Column, all_valid, integer_column, integers
+from gpudb.column import Column, all_valid, decimal_column, integer_column, integers
 from gpudb.exec.evaluation import EvaluationContext
 from gpudb.exec.functions.rowwise import Examples, evaluate, rowwise
 from gpudb.kernels import decimal as kernel
@@ -194,7 +194,7 @@ def _bucket(number: int) -> int:
 
 def _from_integers(context: EvaluationContext, column: Column) -> Column:
     values = integers(column)
-    return kernel.decimal_column(
+    return decimal_column(
         NUMERIC_TYPE, values, 0, column.valid, lo=column.lo, hi=column.hi
     )
 

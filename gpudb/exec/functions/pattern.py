@@ -21,6 +21,7 @@ from gpudb.catalog.functions import scalar
 from gpudb.column import Column, all_valid, boolean_column, byte_strings, take_rows
 from gpudb.exec.evaluation import EvaluationContext
 from gpudb.exec.functions.rowwise import entrywise, evaluate, rowwise
+from gpudb.exec.functions.text import with_padding
 from gpudb.kernels import text as texts
 from gpudb.layout import Kind
 from gpudb.sqltype import BOOLEAN
@@ -159,6 +160,7 @@ def _matches_one_by_one(column: Column, shape: Shape, pattern: str) -> Tensor:
 
 def _like_body(*, negated: bool) -> Callable[..., Column]:
     def body(context: EvaluationContext, column: Column, pattern: Column) -> Column:
+        column = with_padding(context, column)
         valid = all_valid(column, pattern)
         if pattern.rows == 1 and (pattern.valid is None or bool(pattern.valid[0])):
             text = byte_strings(pattern)[0].decode()
@@ -174,10 +176,10 @@ def _like_body(*, negated: bool) -> Callable[..., Column]:
 
 
 scalar(
-    "textlike", "namelike", "bpcharlike", fallible=True,
+    "textlike", "namelike", fallible=True,
     examples=(("'abc' LIKE 'a%'", "t"), ("'abc' LIKE '_b_'", "t"), ("'abc' LIKE 'c'", "f")),
 )(_like_body(negated=False))
-scalar("textnlike", "namenlike", "bpcharnlike", fallible=True)(_like_body(negated=True))
+scalar("textnlike", "namenlike", fallible=True)(_like_body(negated=True))
 
 
 @lru_cache(_PATTERNS_MAX)
@@ -186,11 +188,11 @@ def _insensitive(pattern: str) -> Callable[[str], bool]:
     return lambda text: test(text.lower())
 
 
-rowwise("texticlike", "nameiclike", "bpchariclike", result=sqltype.BOOL,
+rowwise("texticlike", "nameiclike", result=sqltype.BOOL,
         examples=(("'Abc' ILIKE 'aB%'", "t"),))(
     lambda text, pattern: _insensitive(pattern)(text)
 )
-rowwise("texticnlike", "nameicnlike", "bpcharicnlike", result=sqltype.BOOL)(
+rowwise("texticnlike", "nameicnlike", result=sqltype.BOOL)(
     lambda text, pattern: not _insensitive(pattern)(text)
 )
 

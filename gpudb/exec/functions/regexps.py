@@ -201,7 +201,7 @@ class _Translator:
             return r"\x00"
         if letter == "c":
             self.at += 1
-            return regex.escape(chr(ord(self.pattern[self.at - 1]) & 31))
+            return str(regex.escape(chr(ord(self.pattern[self.at - 1]) & 31)))
         found = _ESCAPES.get(letter)
         if in_bracket and letter in "dsw":
             return {"d": "0-9", "s": r"\s", "w": r"\w"}[letter]
@@ -216,7 +216,7 @@ class _Translator:
         if match is None:
             raise _invalid("invalid escape \\ sequence")
         self.at = match.end()
-        return regex.escape(chr(int(match[0], 16)))
+        return str(regex.escape(chr(int(match[0], 16))))
 
     def _bracket(self) -> str:
         pattern = self.pattern
@@ -258,7 +258,7 @@ class _Translator:
         name = self.pattern[self.at + 1 : end]
         self.at = end + 2
         if mark != ":":
-            return regex.escape(name)
+            return str(regex.escape(name))
         if name not in _CLASSES:
             raise _invalid("invalid character class")
         return _CLASSES[name]
@@ -308,7 +308,7 @@ def _matcher(flags: Flags, *, negated: bool) -> Callable[[str, str], bool]:
     return matches
 
 
-for _prefix in ("text", "name", "bpchar"):
+for _prefix in ("text", "name"):
     rowwise(f"{_prefix}regexeq", result=sqltype.BOOL)(_matcher(_PLAIN, negated=False))
     rowwise(f"{_prefix}regexne", result=sqltype.BOOL)(_matcher(_PLAIN, negated=True))
     rowwise(f"{_prefix}icregexeq", result=sqltype.BOOL)(_matcher(_FOLDED, negated=False))

@@ -135,9 +135,13 @@ def evaluate(
 ) -> Column:
     """The column of ``function`` over the rows of ``columns``; errors go to the slot."""
     varying = [c for c in columns if c.rows != 1]
-    if not varying and not (is_volatile and columns == ()):
+    if is_volatile:
+        return _evaluate_rows(
+            context, function, columns, type_, strict, context.rows, remembers=False
+        )
+    if not varying:
         return _evaluate_rows(context, function, columns, type_, strict, 1)
-    if len(varying) == 1 and not is_volatile and varying[0].layout.kind is Kind.DICTIONARY:
+    if len(varying) == 1 and varying[0].layout.kind is Kind.DICTIONARY:
         dictionary = varying[0].dictionary
         if dictionary is not None and len(dictionary) < varying[0].rows:
             return _evaluate_entries(context, function, columns, type_, strict)
@@ -162,12 +166,13 @@ def _evaluate_rows(
     type_: SqlType,
     strict: bool,
     rows: int,
+    remembers: bool = True,
 ) -> Column:
     lists = [_values(column, rows) for column in columns]
     active = _active(context, rows)
     results: list[Any] = [None] * rows
     memo: dict[Any, Any] = {}
-    is_memoized = len(columns) > 0 and rows > 1
+    is_memoized = remembers and len(columns) > 0 and rows > 1
     for row, arguments in enumerate(zip(*lists, strict=True) if lists else ((),) * rows):
         if active is not None and not active[row]:
             continue

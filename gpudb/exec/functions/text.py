@@ -15,6 +15,7 @@ import torch
 from gpudb import errors, sqltype
 from gpudb.catalog.functions import scalar
 from gpudb.catalog.types import ArrayValue
+from gpudb.catalog.types.strings import padded
 from gpudb.column import Column, all_valid, byte_strings, integer_column, integers
 from gpudb.exec.evaluation import EvaluationContext
 from gpudb.exec.functions.rowwise import column_of, evaluate, rowwise
@@ -48,7 +49,7 @@ def concatenate(context: EvaluationContext, left: Column, right: Column) -> Colu
 
 
 @scalar(
-    "textlen", "bpcharlen", "length(bpchar)", examples=(("length('jose')", "4"),)
+    "textlen", "bpcharlen", examples=(("length('jose')", "4"),)
 )
 def length(context: EvaluationContext, column: Column) -> Column:
     """Characters."""
@@ -63,8 +64,16 @@ def length(context: EvaluationContext, column: Column) -> Column:
     examples=(("octet_length('jose')", "4"),),
 )
 def octet_length(context: EvaluationContext, column: Column) -> Column:
-    found = torch.from_numpy(texts.buffers(column)[1].astype(np.int32))
+    found = torch.from_numpy(texts.buffers(with_padding(context, column))[1].astype(np.int32))
     return integer_column(_INTEGER, found, column.valid)
+
+
+def with_padding(context: EvaluationContext, column: Column) -> Column:
+    """A char(n) column with the blanks that its values lack; any other column as it is."""
+    typmod = column.type.typmod
+    if column.type.oid != sqltype.BPCHAR or typmod < 0:
+        return column
+    return evaluate(context, lambda value: padded(value, typmod), (column,), TEXT_TYPE)
 
 
 @scalar("bit_length(text)", "bit_length(bytea)", examples=(("bit_length('jose')", "32"),))

@@ -33,6 +33,7 @@ from gpudb.catalog.types.calendar import (
 )
 from gpudb.catalog.types.datetime_fields import WORD_MAX
 from gpudb.catalog.types.intervals import UNITS, IntervalFields, checked, span
+from gpudb.catalog.types.numeric import display_scale
 from gpudb.column import (
     Column,
     all_valid,
@@ -175,7 +176,7 @@ def _julian(days: int, rest: int) -> Part:
     """Julian day with the fraction that numeric division gives."""
     fraction = decimal_math.divide(Decimal(rest), Decimal(DAY_MICROSECONDS))
     total = decimal_math.add(Decimal(days), fraction)
-    return decimal_math.unscaled(total), decimal_math.display_scale(total)
+    return decimal_math.unscaled(total), display_scale(total)
 
 
 def _zone_part(name: str, east: int) -> Part | None:

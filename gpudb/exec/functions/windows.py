@@ -1,179 +1,207 @@
-"""Window functions that are not aggregates: numbering, ranks, neighbours, values of the frame.
+"""Window functions: row_number, rank, lag, first_value and their like.
 
-A body takes WindowRows and returns the result for each row in (partition, order) order.
+A body gets the WindowRows (rows sorted by partition and order), the call and its argument columns
+in that order, and returns the column of all rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from gpudb import errors
 from gpudb.catalog.functions import window
-from gpudb.column import Column, expand, float_column, integer_column, integers, validity
-from gpudb.exec.context import QueryContext
-from gpudb.kernels import frames
-from gpudb.kernels.frames import Partitions, Range
+from gpudb.column import (
+    Column,
+    expand,
+    float_column,
+    integer_column,
+    integers,
+    validity,
+)
+from gpudb.expr import FrameExclusion, WindowCall
 from gpudb.kernels.gather import gather_or_null
 from gpudb.kernels.select import choose
-from gpudb.sqltype import SqlType
+
+Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class WindowRows:
-    """All rows of a window call, sorted; ``arguments`` have R rows or one. ``ranges`` are the
-    rows' frames.
+    """R sorted rows. For each row, half-open ranges of positions: its partition [begin, end), its
+    peers (equal in the ordering), its frame before exclusion; ``peer_group`` counts the peer groups
+    of the partition from 0.
     """
 
-    type: SqlType
-    arguments: tuple[Column, ...]
-    partitions: Partitions
-    ranges: Sequence[Range]
-    query: QueryContext
+    rows: int
+    partition_begin: Positions
+    partition_end: Positions
+    peer_begin: Positions
+    peer_end: Positions
+    peer_group: Positions
+    frame_begin: Positions
+    frame_end: Positions
+    exclusion: FrameExclusion
 
-    @property
-    def rows(self) -> int:
-        return self.partitions.rows
+    def number(self) -> Positions:
+        """The row's number in its partition, from 0."""
+        return np.arange(self.rows) - self.partition_begin
 
 
-def _counting(window_rows: WindowRows, values: Tensor) -> Column:
-    return integer_column(window_rows.type, values, lo=0, hi=window_rows.rows)
+def _bigint(call: WindowCall, values: Positions) -> Column:
+    high = int(values.max()) if len(values) else 0
+    return integer_column(call.type, torch.from_numpy(values), lo=0, hi=high)
 
 
 @window("window_row_number")
-def row_number(rows: WindowRows) -> Column:
-    """1, 2, 3 ... in the partition."""
-    return _counting(rows, rows.partitions.position - rows.partitions.first + 1)
-
-
-def _rank(parts: Partitions) -> Tensor:
-    return parts.peer_first - parts.first + 1
+def row_number(rows: WindowRows, call: WindowCall, columns: Sequence[Column]) -> Column:
+    return _bigint(call, rows.number() + 1)
 
 
 @window("window_rank")
-def rank(rows: WindowRows) -> Column:
-    """The row number of the first peer."""
-    return _counting(rows, _rank(rows.partitions))
+def rank(rows: WindowRows, call: WindowCall, columns: Sequence[Column]) -> Column:
+    return _bigint(call, rows.peer_begin - rows.partition_begin + 1)
 
 
 @window("window_dense_rank")
-def dense_rank(rows: WindowRows) -> Column:
-    """The number of the peer group in the partition."""
-    parts = rows.partitions
-    return _counting(rows, parts.group - parts.group.index_select(0, parts.first) + 1)
+def dense_rank(rows: WindowRows, call: WindowCall, columns: Sequence[Column]) -> Column:
+    return _bigint(call, rows.peer_group + 1)
 
 
 @window("window_percent_rank")
-def percent_rank(rows: WindowRows) -> Column:
-    """(rank - 1) / (rows - 1), 0 for the only row."""
-    parts = rows.partitions
-    others = (parts.end - parts.first - 1).clamp(min=1).to(torch.float64)
-    return float_column(rows.type, (_rank(parts) - 1).to(torch.float64) / others)
+def percent_rank(rows: WindowRows, call: WindowCall, columns: Sequence[Column]) -> Column:
+    before = rows.peer_begin - rows.partition_begin
+    others = np.maximum(rows.partition_end - rows.partition_begin - 1, 1)
+    return float_column(call.type, torch.from_numpy(before / others))
 
 
 @window("window_cume_dist")
-def cume_dist(rows: WindowRows) -> Column:
-    """The share of the partition's rows up to the last peer."""
-    parts = rows.partitions
-    upto = (parts.peer_end - parts.first).to(torch.float64)
-    return float_column(rows.type, upto / (parts.end - parts.first).to(torch.float64))
+def cume_dist(rows: WindowRows, call: WindowCall, columns: Sequence[Column]) -> Column:
+    until = rows.peer_end - rows.partition_begin
+    return float_column(
+        call.type, torch.from_numpy(until / (rows.partition_end - rows.partition_begin))
+    )
 
 
 @window("window_ntile", fallible=True)
-def ntile(rows: WindowRows) -> Column:
-    """The bucket, from 1. The argument counts at the partition's first row where it is not NULL;
-    rows before that one get NULL.
-    """
-    parts = rows.partitions
-    argument = expand(rows.arguments[0], rows.rows)
-    present = validity(argument, rows.rows)
-    here = parts.position
-    next_present = torch.where(present, here, rows.rows)
-    next_present = next_present.flip(0).cummin(0).values.flip(0)
-    origin = next_present.index_select(0, parts.first)
-    valid = here >= origin
-    buckets = integers(argument).index_select(0, origin.clamp(max=max(rows.rows - 1, 0)))
+def ntile(rows: WindowRows, call: WindowCall, columns: Sequence[Column]) -> Column:
+    """Buckets as even as possible, the first ones larger; the count is that of the first row."""
+    argument = expand(columns[0], rows.rows)
+    valid = validity(argument, rows.rows).numpy()[rows.partition_begin]
+    buckets = integers(argument).numpy()[rows.partition_begin]
     if bool((valid & (buckets <= 0)).any()):
-        raise errors.InvalidArgumentForNtileFunction("argument of ntile must be greater than zero")
-    buckets = torch.where(valid, buckets, 1)
-    total = parts.end - parts.first
-    size, remainder = total // buckets, total % buckets
-    remainder = torch.where(size == 0, 0, remainder)
-    size = size.clamp(min=1)
-    offset = (here - origin).clamp(min=0)
-    in_large = remainder * (size + 1)
-    value = torch.where(
-        offset < in_large, offset // (size + 1), remainder + (offset - in_large) // size
+        raise errors.InvalidArgumentForNtileFunction(
+            "argument of ntile must be greater than zero"
+        )
+    buckets = np.maximum(buckets, 1)
+    size, rest = np.divmod(rows.partition_end - rows.partition_begin, buckets)
+    number = rows.number()
+    large = (size + 1) * rest
+    found = np.where(
+        number < large, number // (size + 1), rest + (number - large) // np.maximum(size, 1)
     )
-    values = (value + 1).to(torch.int32)
-    return integer_column(rows.type, values, None if bool(valid.all()) else valid)
+    mask = None if valid.all() else torch.from_numpy(valid)
+    return integer_column(call.type, torch.from_numpy((found + 1).astype(np.int32)), mask)
 
 
-def _neighbour(rows: WindowRows, direction: int) -> Column:
-    """The argument some rows before (-1) or after (1), else the default, else NULL."""
-    parts = rows.partitions
-    argument = expand(rows.arguments[0], rows.rows)
-    offset: Tensor = torch.ones(rows.rows, dtype=torch.int64)
-    known: Tensor | None = None
-    if len(rows.arguments) > 1:
-        given = expand(rows.arguments[1], rows.rows)
-        offset, known = integers(given), given.valid
-    target = parts.position + direction * offset
-    is_inside = (target >= parts.first) & (target < parts.end)
-    usable = is_inside if known is None else is_inside & known
-    found = gather_or_null(argument, torch.where(usable, target, -1))
-    if len(rows.arguments) > 2:
-        default = expand(rows.arguments[2], rows.rows)
-        takes_default = ~is_inside if known is None else ~is_inside & known
-        found = choose([found, default], takes_default.to(torch.int64), rows.rows)
-    return replace(found, type=rows.type)
+def _shifted(
+    rows: WindowRows, call: WindowCall, columns: Sequence[Column], direction: int
+) -> Column:
+    """The value ``offset`` rows away in the partition, else the default."""
+    value = expand(columns[0], rows.rows)
+    offset = np.ones(rows.rows, np.int64)
+    known = np.ones(rows.rows, bool)
+    if len(columns) > 1:
+        column = expand(columns[1], rows.rows)
+        offset = integers(column).numpy()
+        known = validity(column, rows.rows).numpy()
+    target = np.arange(rows.rows) + direction * offset
+    inside = (target >= rows.partition_begin) & (target < rows.partition_end)
+    found = gather_or_null(value, torch.from_numpy(np.where(inside & known, target, -1)))
+    if len(columns) < 3:
+        return found
+    outside = torch.from_numpy((known & ~inside).astype(np.int64))
+    return choose([found, expand(columns[2], rows.rows)], outside, rows.rows)
 
 
-@window(
-    "window_lag", "window_lag_with_offset", "window_lag_with_offset_and_default"
-)
-def lag(rows: WindowRows) -> Column:
-    """The argument's value some rows before."""
-    return _neighbour(rows, -1)
+@window("window_lag", "window_lag_with_offset", "window_lag_with_offset_and_default")
+def lag(rows: WindowRows, call: WindowCall, columns: Sequence[Column]) -> Column:
+    return _shifted(rows, call, columns, -1)
 
 
-@window(
-    "window_lead", "window_lead_with_offset", "window_lead_with_offset_and_default"
-)
-def lead(rows: WindowRows) -> Column:
-    """The argument's value some rows after."""
-    return _neighbour(rows, 1)
+@window("window_lead", "window_lead_with_offset", "window_lead_with_offset_and_default")
+def lead(rows: WindowRows, call: WindowCall, columns: Sequence[Column]) -> Column:
+    return _shifted(rows, call, columns, 1)
 
 
-def _frame_value(rows: WindowRows, number: Tensor) -> Column:
-    """The argument at row ``number`` (from 0) of the frame, NULL where there is none."""
-    argument = expand(rows.arguments[0], rows.rows)
-    return replace(gather_or_null(argument, frames.nth(rows.ranges, number)), type=rows.type)
+# --- positions in the frame -------------------------------------------------------------------------
+
+
+def _holes(rows: WindowRows) -> tuple[Positions, Positions, Positions, Positions]:
+    """The excluded ranges within the frame: [a, b) and [c, d), in order, maybe empty."""
+    own = np.arange(rows.rows)
+    match rows.exclusion:
+        case FrameExclusion.CURRENT_ROW:
+            ranges = (own, own + 1, own + 1, own + 1)
+        case FrameExclusion.GROUP:
+            ranges = (rows.peer_begin, rows.peer_end, rows.peer_end, rows.peer_end)
+        case FrameExclusion.TIES:
+            ranges = (rows.peer_begin, own, own + 1, rows.peer_end)
+        case _:
+            ranges = (own, own, own, own)
+    a, b, c, d = (
+        np.minimum(np.maximum(edge, rows.frame_begin), rows.frame_end) for edge in ranges
+    )
+    return a, b, c, d
+
+
+def frame_position(rows: WindowRows, number: Positions) -> Positions:
+    """The position of row ``number`` (from 0) of each frame, exclusion applied; -1 outside."""
+    if rows.exclusion is FrameExclusion.NO_OTHERS:
+        place = rows.frame_begin + number
+        return np.where((number >= 0) & (place < rows.frame_end), place, -1)
+    a, b, c, d = _holes(rows)
+    place = rows.frame_begin + number
+    place = np.where(place >= a, place + (b - a), place)
+    place = np.where(place >= c, place + (d - c), place)
+    return np.where((number >= 0) & (place < rows.frame_end), place, -1)
+
+
+def frame_size(rows: WindowRows) -> Positions:
+    """The rows of each frame, exclusion applied."""
+    size = np.maximum(rows.frame_end - rows.frame_begin, 0)
+    if rows.exclusion is FrameExclusion.NO_OTHERS:
+        return size
+    a, b, c, d = _holes(rows)
+    return size - (b - a) - (d - c)
+
+
+def _at(column: Column, rows: WindowRows, place: Positions) -> Column:
+    return gather_or_null(expand(column, rows.rows), torch.from_numpy(place))
 
 
 @window("window_first_value")
-def first_value(rows: WindowRows) -> Column:
-    """The argument at the frame's first row."""
-    return _frame_value(rows, torch.zeros(rows.rows, dtype=torch.int64))
+def first_value(rows: WindowRows, call: WindowCall, columns: Sequence[Column]) -> Column:
+    return _at(columns[0], rows, frame_position(rows, np.zeros(rows.rows, np.int64)))
 
 
 @window("window_last_value")
-def last_value(rows: WindowRows) -> Column:
-    """The argument at the frame's last row."""
-    return _frame_value(rows, frames.lengths(rows.ranges) - 1)
+def last_value(rows: WindowRows, call: WindowCall, columns: Sequence[Column]) -> Column:
+    return _at(columns[0], rows, frame_position(rows, frame_size(rows) - 1))
 
 
 @window("window_nth_value", fallible=True)
-def nth_value(rows: WindowRows) -> Column:
-    """The argument at the frame's row number n; NULL for n NULL."""
-    given = expand(rows.arguments[1], rows.rows)
-    known = validity(given, rows.rows)
-    number = integers(given)
+def nth_value(rows: WindowRows, call: WindowCall, columns: Sequence[Column]) -> Column:
+    argument = expand(columns[1], rows.rows)
+    number = integers(argument).numpy()
+    known = validity(argument, rows.rows).numpy()
     if bool((known & (number <= 0)).any()):
         raise errors.InvalidArgumentForNthValueFunction(
             "argument of nth_value must be greater than zero"
         )
-    return _frame_value(rows, torch.where(known, number - 1, -1))
+    place = frame_position(rows, number - 1)
+    return _at(columns[0], rows, np.where(known, place, -1))
