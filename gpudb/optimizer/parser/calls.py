@@ -239,7 +239,8 @@ class CallReader(TypeReader):
             arguments["filter"] = self.expression()
             self.expect(")")
         if self.token.key == "over":
-            start = self.advance()
+            self.advance()
+            start = self.token
             if self.token.key == "(":
                 arguments["over"] = self.window_definition(start)
             else:
