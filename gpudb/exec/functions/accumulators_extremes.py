@@ -9,8 +9,10 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from gpudb.column import INT64_MAX, INT64_MIN, Column, expand, integers, take_rows
+from gpudb.catalog.types import DataType
+from gpudb.column import INT64_MAX, INT64_MIN, Column, expand, integers, take_rows, to_values
 from gpudb.exec.context import QueryContext
+from gpudb.exec.conversions import data_type
 from gpudb.exec.functions.accumulators import Base, Ids, accumulator, present_rows
 from gpudb.exec.functions.segments import Slots
 from gpudb.expr import AggregateCall
@@ -18,6 +20,7 @@ from gpudb.kernels import order
 from gpudb.kernels.concat import concat
 from gpudb.kernels.select import bytes_of, is_all, keep
 from gpudb.layout import INT64, Kind
+from gpudb.sqltype import STRINGS
 
 _PIECE_ROWS_MIN = 1 << 16
 """Candidates are reduced once they are twice the groups, but not while they are so few."""
@@ -75,7 +78,7 @@ class Extreme(Base):
             self._reduce(owner, groups, integers(column))
             return
         self._leave_numbers(groups)
-        best = best_rows(order.words(column), owner, groups, is_greatest=self.is_greatest)
+        best = best_rows(self._words(column), owner, groups, is_greatest=self.is_greatest)
         found = (best >= 0).nonzero().squeeze(1)
         rows_found = best.index_select(0, found)
         self._keep(found, keep(take_rows(column, rows_found, count), found.shape[0]), groups)
@@ -115,6 +118,15 @@ class Extreme(Base):
         if column.rows == 1 and found.rows != groups:
             found = expand(found, groups)
         return replace(found, type=self.type, valid=~missing if bool(missing.any()) else None)
+
+    def _words(self, column: Column) -> list[Tensor]:
+        """Words in the order of the type; text with an order of its own (inet, enums) by rank."""
+        kind = data_type(column.type.oid, self.query)
+        is_text = column.layout.kind in (Kind.TEXT, Kind.DICTIONARY)
+        if not is_text or kind.oid in STRINGS or type(kind).sort_key is DataType.sort_key:
+            return order.words(column)
+        ranks = order.dense_ranks([kind.sort_key(value) for value in to_values(column)])
+        return [torch.from_numpy(ranks)]
 
     def _takes(self, column: Column) -> bool:
         """Whether the state is, or can become, int64 numbers of this column's form."""
@@ -158,7 +170,7 @@ class Extreme(Base):
             return
         ids = torch.cat([owner for owner, _ in self._pieces])
         joined = concat([(column, column.rows) for _, column in self._pieces])
-        best = best_rows(order.words(joined), ids, groups, is_greatest=self.is_greatest)
+        best = best_rows(self._words(joined), ids, groups, is_greatest=self.is_greatest)
         found = (best >= 0).nonzero().squeeze(1)
         column = take_rows(joined, best.index_select(0, found), joined.rows)
         column = keep(column, found.shape[0])
