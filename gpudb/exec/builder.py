@@ -31,7 +31,8 @@ from gpudb.optimizer.physical import Physical
 
 OPERATOR_MODULES = (
     "aggregate", "exchange", "function_scan", "hash_join", "limit", "nested_loop", "project",
-    "project_set", "recursive", "scan", "set_operation", "shared", "sort", "values", "write",
+    "project_set", "recursive", "scan", "set_operation", "shared", "sort", "values", "window",
+    "write",
 )
 """Every module of exec/operators that builds plan nodes."""
 BATCH_ROWS_DEFAULT = 262_144
