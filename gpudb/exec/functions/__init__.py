@@ -6,6 +6,7 @@ import importlib
 
 MODULES = (
     "access",
+    "addresses",
     "arithmetic",
     "array",
     "catalog_info",

@@ -71,7 +71,7 @@ def square_root(value: float) -> float:
     return math.sqrt(value)
 
 
-@rowwise("dcbrt", examples=(("cbrt(27.0)", "3"),))
+@rowwise("dcbrt", examples=(("cbrt(8.0)", "2"),))
 def cube_root(value: float) -> float:
     return math.cbrt(value)
 

@@ -19,6 +19,7 @@ from gpudb.column import Column, expand, integer_column, integers, to_values, va
 from gpudb.errors import SqlError
 from gpudb.exec.evaluation import EvaluationContext
 from gpudb.exec.functions.rowwise import Examples, column_of, is_strict
+from gpudb.exec.functions.text import split
 from gpudb.exec.functions.timestamps import add_interval, add_interval_in_zone
 from gpudb.kernels import decimal_math
 from gpudb.sqltype import SqlType
@@ -211,3 +212,11 @@ def generate_subscripts(array: ArrayValue, dimension: int, is_reversed: bool = F
     low = array.lower_bounds[dimension - 1]
     found = range(low, low + array.lengths[dimension - 1])
     return reversed(found) if is_reversed else found
+
+
+@rowset("text_to_table", "text_to_table_null", results=(sqltype.TEXT,))
+def string_to_table(
+    value: str | None, separator: str | None, null_text: str | None = None
+) -> Iterable[str | None]:
+    found: list[str | None] = split(value, separator, null_text) or []
+    return found
