@@ -69,7 +69,8 @@ def analyze(session: Session, table: Relation, names: tuple[str, ...] = ()) -> N
     session.transaction.change(
         SetStatistics(
             RelationStatistics(
-                table.oid, float(data.rows()), data.size_bytes(), (*kept, *found), now_microseconds()
+                table.oid, float(data.rows()), data.size_bytes(), (*kept, *found),
+                now_microseconds(),
             )
         )
     )
