@@ -263,7 +263,7 @@ class FakeSession:
 
     def _columns(self, sql: str, portal: Portal) -> tuple[HostColumn, ...] | None:
         """One row (or none) that shows the statement's columns; None without rows."""
-        word = sql.split(" ")[0]
+        word = sql.split(" ")[0].lower()
         if word == "select":
             items = [each.strip() for each in sql[7:].split(",")] if len(sql) > 7 else []
             return tuple(self._item(each, portal) for each in items)
@@ -284,7 +284,7 @@ class FakeSession:
         return int_column([int(item)])
 
     def _run(self, sql: str, portal: Portal, max_rows: int) -> Outcome:
-        if self.transaction_status == "E" and sql not in ("commit", "rollback"):
+        if self.transaction_status == "E" and sql.lower() not in ("commit", "rollback"):
             raise errors.InFailedSqlTransaction(
                 "current transaction is aborted, commands ignored until end of transaction block"
             )
@@ -294,7 +294,7 @@ class FakeSession:
         if not sql:
             return EmptyOutcome()
         word, _, rest = sql.partition(" ")
-        return getattr(self, f"_do_{word}", self._do_unknown)(rest)
+        return getattr(self, f"_do_{word.lower()}", self._do_unknown)(rest)
 
     def _rows(
         self, sql: str, columns: tuple[HostColumn, ...], portal: Portal, max_rows: int
@@ -312,7 +312,7 @@ class FakeSession:
 
     def _batches(self, sql: str, columns: tuple[HostColumn, ...]) -> Iterator[HostBatch]:
         word, _, rest = sql.partition(" ")
-        if word == "select":
+        if word.lower() == "select":
             yield batch_of(*columns)
         elif word in ("rows", "mixed"):
             make: Callable[[int, int], tuple[HostColumn, ...]] = (
@@ -367,6 +367,10 @@ class FakeSession:
 
     def _do_boom(self, _: str) -> Outcome:
         raise RuntimeError("a defect")
+
+    def _do_deallocate(self, _: str) -> Outcome:
+        self.statements.clear()
+        return CommandOutcome("DEALLOCATE ALL")
 
     def _do_command(self, tag: str) -> Outcome:
         return CommandOutcome(tag)

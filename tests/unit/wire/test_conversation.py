@@ -176,7 +176,7 @@ def test_cancel_request_is_passed_on_without_an_answer() -> None:
         (b"select", "T D C(SELECT 1) Z(I)"),
         (b"rows 0", "T(?column?:23/0) C(SELECT 0) Z(I)"),
         (b"begin; select 1; commit; select 2",
-         "C(BEGIN) T(?column?:23/0) D(1) C(SELECT 1) C(COMMIT) "  # noqa: ISC004
+         "C(BEGIN) T(?column?:23/0) D(1) C(SELECT 1) C(COMMIT) "
          "T(?column?:23/0) D(2) C(SELECT 1) Z(I)"),
         (b"select 1; fail; select 2", "T(?column?:23/0) D(1) C(SELECT 1) E(ERROR 22012) Z(I)"),
         (b"fail after 2", "T(?column?:23/0) D(0) D(1) E(ERROR 22012) Z(I)"),
