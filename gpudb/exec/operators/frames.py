@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from gpudb import errors, sqltype
-from gpudb.catalog import functions
-from gpudb.column import Column, expand, floats, integers, to_values, validity
+from gpudb.column import Column, expand, integers, validity
 from gpudb.exec.context import QueryContext
-from gpudb.exec.evaluation import EvaluationContext
+from gpudb.exec.operators.window_range import Direction, range_edge
 from gpudb.expr import BoundKind, Frame, FrameUnit
-from gpudb.kernels import decimal_math
-from gpudb.layout import Kind
 
 Positions = npt.NDArray[np.int64]
 
@@ -61,12 +54,7 @@ class Frames:
             return
         if offset.valid is not None and not bool(offset.valid.all()):
             raise errors.NullValueNotAllowed(f"frame {which} offset must not be null")
-        if self._frame.unit is FrameUnit.RANGE:
-            if _is_negative(offset):
-                raise errors.InvalidPrecedingOrFollowingSize(
-                    "invalid preceding or following size in window function"
-                )
-        elif bool((integers(offset) < 0).any()):
+        if self._frame.unit is not FrameUnit.RANGE and bool((integers(offset) < 0).any()):
             raise errors.InvalidPrecedingOrFollowingSize(
                 f"frame {which} offset must not be negative"
             )
@@ -115,18 +103,13 @@ class Frames:
         """The rows whose key is within the offset; NULL keys see their NULL peers only."""
         wide = expand(key, self._rows)
         valid = validity(wide, self._rows).numpy()
-        adds = forward != descending
-        values, targets = _keys_and_targets(
-            self._context, wide, expand(offset, self._rows), adds=adds
+        direction = Direction(not forward, not is_start, descending)
+        found = range_edge(
+            wide, offset, self._valid_range(valid), self._context, direction=direction
         )
-        low, high = self._valid_range(valid)
-        is_before: Callable[[Any, Any], Any]
-        if is_start:
-            is_before = np.greater if descending else np.less
-        else:
-            is_before = np.greater_equal if descending else np.less_equal
-        found = _search(values, targets, low, high, is_before)
-        return np.where(valid, found, self._peer_begin if is_start else self._peer_end)
+        edge = np.where(valid, found, self._peer_begin if is_start else self._peer_end)
+        # PostgreSQL's edges never move back; months of unequal length would make them.
+        return np.maximum.accumulate(edge)
 
     def _valid_range(self, valid: npt.NDArray[np.bool_]) -> tuple[Positions, Positions]:
         """The rows of each partition whose key is not NULL (they are together)."""
@@ -136,93 +119,3 @@ class Frames:
         low = np.where(first_is_null, self._begin + count, self._begin)
         high = np.where(first_is_null, self._end, self._end - count)
         return low, high
-
-
-def _is_negative(offset: Column) -> bool:
-    match offset.layout.kind:
-        case Kind.INT | Kind.DECIMAL:
-            return bool((integers(offset) < 0).any())
-        case Kind.FLOAT:
-            values = floats(offset)
-            return bool((values < 0).any()) or bool(values.isnan().any())
-        case Kind.INTERVAL:
-            from gpudb.kernels.order import interval_spans
-
-            return any(span < 0 for span in interval_spans(offset))
-        case _:
-            return any(v is not None and (v.is_nan() or v < 0) for v in to_values(offset))
-
-
-def _keys_and_targets(
-    context: QueryContext, key: Column, offset: Column, *, adds: bool
-) -> tuple[Any, Any]:
-    """The keys, and each key plus (or minus) its offset, as comparable arrays."""
-    if offset.layout.kind is Kind.INTERVAL and key.type.oid in _INTERVAL_ADD:
-        return _temporal(context, key, offset, adds=adds)
-    if key.layout.kind is Kind.FLOAT:
-        values = floats(key).numpy()
-        values = np.where(np.isnan(values), np.inf, values)
-        distance = floats(offset).numpy() if offset.layout.kind is Kind.FLOAT else (
-            integers(offset).to(torch.float64).numpy()
-        )
-        return values, values + distance if adds else values - distance
-    if key.layout.kind is Kind.INT:
-        values = integers(key).numpy()
-        distance = integers(offset).numpy()
-        moved = values + distance if adds else values - distance
-        overflow = moved < values if adds else moved > values
-        limit = np.iinfo(np.int64).max if adds else np.iinfo(np.int64).min
-        return values, np.where(overflow, limit, moved)
-    numbers = [_number(v) for v in to_values(key)]
-    distances = [_number(v) for v in to_values(offset)]
-    combine = decimal_math.add if adds else decimal_math.subtract
-    moved_objects = [combine(a, b) for a, b in zip(numbers, distances, strict=True)]
-    return _objects(numbers), _objects(moved_objects)
-
-
-def _number(value: Any) -> Any:
-    if value is None:
-        return decimal_math.scaled(0, 0)
-    if value.is_nan():
-        return type(value)("Infinity")
-    return value
-
-
-def _objects(values: list[Any]) -> Any:
-    found = np.empty(len(values), object)
-    found[:] = values
-    return found
-
-
-def _temporal(context: QueryContext, key: Column, offset: Column, *, adds: bool) -> tuple[Any, Any]:
-    body = functions.SCALARS[_INTERVAL_ADD[key.type.oid][0 if adds else 1]].body
-    rows = key.rows
-    evaluation = EvaluationContext(context, rows, key.valid)
-    moved = expand(body(evaluation, key, offset), rows)
-    if evaluation.errors.error is not None:
-        raise evaluation.errors.error
-    if key.layout.kind is Kind.INTERVAL:
-        from gpudb.kernels.order import interval_spans
-
-        return _objects(interval_spans(key)), _objects(interval_spans(moved))
-    values = integers(key).numpy()
-    if key.type.oid == sqltype.DATE:
-        values = values * 86_400_000_000
-    return values, integers(moved).numpy()
-
-
-def _search(
-    values: Any, targets: Any, low: Positions, high: Positions,
-    is_before: Callable[[Any, Any], Any],
-) -> Positions:
-    """The first position in [low, high) whose value is not before the target (R), by bisection."""
-    low, high = low.copy(), high.copy()
-    while True:
-        is_open = low < high
-        if not is_open.any():
-            return low
-        middle = (low + high) // 2
-        safe = np.minimum(middle, len(values) - 1)
-        before = np.asarray(is_before(values[safe], targets), bool) & is_open
-        low = np.where(before, middle + 1, low)
-        high = np.where(is_open & ~before, middle, high)
