@@ -203,8 +203,9 @@ def _hypothetical(
             position=at,
         )
     new_direct, new_ordered = [], []
-    for value, column in zip(direct, ordered, strict=True):
-        target = coercion.common_type(binder, [column, value], "WITHIN GROUP", [at, at])
+    for number, (value, column) in enumerate(zip(direct, ordered, strict=True)):
+        places = [at, start_position(node.args["expressions"][number])]
+        target = coercion.common_type(binder, [column, value], "WITHIN GROUP", places)
         new_direct.append(coercion.coerce(binder, value, target.oid, Context.IMPLICIT, at))
         new_ordered.append(coercion.coerce(binder, column, target.oid, Context.IMPLICIT, at))
     return new_direct, new_ordered

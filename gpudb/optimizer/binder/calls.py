@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 SETS_HINT = (
     "You might be able to move the set-returning function into a LATERAL FROM item."
 )
+_MISPLACED_ORDER_HINT = (
+    "No aggregate function matches the given name and argument types. Perhaps you misplaced"
+    " ORDER BY; ORDER BY must appear after all regular arguments of the aggregate."
+)
 _SET_CLAUSES = frozenset(
     (Clause.TARGET, Clause.ORDER_BY, Clause.GROUP_BY, Clause.DISTINCT_ON)
 )
@@ -74,7 +78,12 @@ def _bind(binder: Binder, scope: Scope, node: exp.Expression, *, in_from: bool) 
     values, names = _arguments(binder, scope, node)
     schema, name = function_name(node)
     is_variadic = bool(node.args.get("variadic"))
-    found = _resolve(binder, schema, name, values, names, is_variadic, at)
+    try:
+        found = _resolve(binder, schema, name, values, names, is_variadic, at)
+    except errors.UndefinedFunction as error:
+        if node.args.get("order"):
+            error.hint = _MISPLACED_ORDER_HINT
+        raise
     if found is None:
         projected = composites.field(binder, values[0], name)
         assert projected is not None

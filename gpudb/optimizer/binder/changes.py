@@ -21,6 +21,7 @@ from gpudb.optimizer.binder import (
     from_clause,
     queries,
     relations,
+    select,
     sets,
     subqueries,
     targets,
@@ -190,7 +191,8 @@ def _inserted_values(
     row_nodes = source.args["expressions"]
     count = len(row_nodes[0].args["expressions"])
     rows: list[tuple[Expr, ...]] = []
-    with binder.clause(scope, Clause.VALUES):
+    clause = Clause.TARGET if len(row_nodes) == 1 else Clause.VALUES
+    with binder.clause(scope, clause):
         for row_node in row_nodes:
             items = row_node.args["expressions"]
             if any(isinstance(i, exp.Column | exp.Dot) for i in items):
@@ -218,7 +220,25 @@ def _inserted_values(
         for column, field in zip(wanted, fields, strict=True)
         if not column.generated
     }
-    return logical.Values(fields, tuple(rows)), given
+    if scope.aggregates:
+        raise errors.GroupingError(
+            "aggregate functions are not allowed in VALUES",
+            position=min(scope.aggregate_ids.values()),
+        )
+    if scope.window_items:
+        raise errors.WindowingError(
+            "window functions are not allowed in VALUES",
+            position=min(scope.window_ids.values()),
+        )
+    if not scope.set_calls:
+        return logical.Values(fields, tuple(rows)), given
+    sets_plan = select.with_sets(
+        binder, logical.Values((), ((),)), list(scope.set_calls.values())
+    )
+    assignments = tuple(
+        logical.Assignment(field, value) for field, value in zip(fields, rows[0], strict=True)
+    )
+    return logical.Project(sets_plan, assignments), given
 
 
 def _expanded_row(
@@ -358,8 +378,6 @@ def _returning(
     if not nodes:
         return plan
     outputs = targets.bind_targets(binder, scope, nodes, clause=Clause.RETURNING)
-    from gpudb.optimizer.binder import select
-
     return select.projected(binder, scope, plan, outputs.items)[0]
 
 

@@ -9,7 +9,7 @@ from sqlglot import exp
 from gpudb import errors
 from gpudb import sqltype as t
 from gpudb.catalog.objects import RelationKind
-from gpudb.expr import ColumnRef, Expr, RowConstruct
+from gpudb.expr import ColumnRef, Expr, Literal, RowConstruct
 from gpudb.optimizer.binder import name_hints
 from gpudb.optimizer.binder.scope import Item, Scope
 from gpudb.optimizer.parser import position
@@ -85,12 +85,24 @@ def find_bare(binder: Binder, scope: Scope, name: str, at: int) -> Expr | None:
 def _bare_system(
     binder: Binder, scope: Scope, level: Scope, name: str, at: int
 ) -> Expr | None:
+    for item in level.items:
+        written = _written_tableoid(item, name)
+        if written is not None:
+            return written
     having = [
         item for item in level.items if item.has_visible_columns and _has_system_columns(item)
     ]
     if len(having) > 1:
         raise errors.AmbiguousColumn(f'column reference "{name}" is ambiguous', position=at)
     return system_column(binder, scope, level, having[0], name, at) if having else None
+
+
+def _written_tableoid(item: Item, name: str) -> Expr | None:
+    """tableoid of a row that INSERT wrote: there is no scan to take it from."""
+    relation = item.relation
+    if name != "tableoid" or relation is None or relation.kind != RelationKind.TABLE:
+        return None
+    return None if item.scan_key else Literal(relation.oid, SqlType(t.OID))
 
 
 def _check_lateral(item: Item, at: int) -> None:
@@ -114,6 +126,9 @@ def _qualified(
         return reference(binder, scope, level, item, number, at)
     if name in SYSTEM_COLUMNS and _has_system_columns(item):
         return system_column(binder, scope, level, item, name, at)
+    written = _written_tableoid(item, name)
+    if written is not None:
+        return written
     from gpudb.optimizer.binder import calls
 
     called = calls.attribute_call(binder, scope, name, whole_row(binder, scope, item, level, at))
