@@ -113,7 +113,9 @@ class ScramServer:
     def first(self, mechanism: str, data: bytes) -> bytes:
         """The server-first-message."""
         if mechanism not in self.mechanisms:
-            raise errors.ProtocolViolation("client selected an invalid SASL authentication mechanism")
+            raise errors.ProtocolViolation(
+                "client selected an invalid SASL authentication mechanism"
+            )
         self._is_binding = mechanism == MECHANISM_PLUS
         flag, rest = data[:1], data[1:]
         if flag == b"p":
@@ -214,8 +216,9 @@ class ScramServer:
         if not hmac.compare_digest(text, base64.b64encode(expected)):
             if self._is_binding:
                 raise errors.InvalidAuthorizationSpecification("SCRAM channel binding check failed")
-            raise errors.ProtocolViolation("unexpected SCRAM channel-binding attribute in "
-                                           "client-final-message")
+            raise errors.ProtocolViolation(
+                "unexpected SCRAM channel-binding attribute in client-final-message"
+            )
 
 
 # Signature algorithms of certificates and the hash that binds them (RFC 5929: MD5 and SHA-1 are

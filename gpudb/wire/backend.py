@@ -262,7 +262,7 @@ class Backend(Protocol):
     """The engine as the server sees it; its methods may be called from several threads."""
 
     def verifier(self, user: str) -> str | None:
-        """The stored SCRAM verifier of a role, as in pg_authid; None without one or without role."""
+        """The stored SCRAM verifier of a role, as in pg_authid; None if there is none."""
 
     def open_session(
         self, parameters: Mapping[str, str], connection: ConnectionInfo
@@ -315,7 +315,7 @@ class RowCursor:
             if batch is None:
                 self.is_exhausted = True
                 return
-            if 0 < max_rows and wanted < batch.rows:
+            if max_rows > 0 and wanted < batch.rows:
                 self._rest = slice_batch(batch, wanted, batch.rows)
                 batch = slice_batch(batch, 0, wanted)
             wanted -= batch.rows

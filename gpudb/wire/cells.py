@@ -143,7 +143,7 @@ def _integer_text(
 def _is_within(values: npt.NDArray[np.int64], unit: int) -> bool:
     """Whether all days have four-digit years, also after a shift by a time zone."""
     low, high = int(values.min()) // unit, int(values.max()) // unit
-    return encode.FIRST_DAY + 2 <= low and high <= encode.LAST_DAY - 2
+    return low >= encode.FIRST_DAY + 2 and high <= encode.LAST_DAY - 2
 
 
 def utc_offsets(

@@ -170,7 +170,7 @@ class Conversation:
             yield from steps
         except FatalError:
             raise
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             self._report(session, error)
             return False
         return True

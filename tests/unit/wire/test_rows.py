@@ -153,7 +153,8 @@ def test_decimals(
             st.lists(st.integers(0, scale), min_size=len(values), max_size=len(values))
         )
         units = [10 ** (scale - each) for each in shown]
-        cut = [v // u * u if v // u * u >= -(2**63) else 0 for v, u in zip(values, units, strict=True)]
+        cut = [v // u * u for v, u in zip(values, units, strict=True)]
+        cut = [v if v >= -(2**63) else 0 for v in cut]
         buffers[0] = np.array(cut, np.int64)
         if is_wide:
             buffers[1] = buffers[0] >> 63
@@ -275,8 +276,8 @@ def test_timestamptz_texts() -> None:
 
     column = column_of(
         sqltype.TIMESTAMPTZ, layout.INT64,
-        np.array([at(2024, 7, 1, 12, 0, 0, 123456), at(1850, 1, 1), at(2024, 7, 1, 12, 0, 0, 100000),
-                  at(2024, 3, 31, 0, 59, 59), at(2024, 3, 31, 1)]),
+        np.array([at(2024, 7, 1, 12, 0, 0, 123456), at(1850, 1, 1),
+                  at(2024, 7, 1, 12, 0, 0, 100000), at(2024, 3, 31, 0, 59, 59), at(2024, 3, 31, 1)]),
     )  # fmt: skip
     assert texts(column, time_zone=ROME) == [
         "2024-07-01 14:00:00.123456+02", "1850-01-01 00:49:56+00:49:56",
@@ -355,10 +356,8 @@ def test_all_null_column() -> None:
 
 def test_pieces_are_bounded() -> None:
     column = text_column([b"x" * 1000] * 5000)
-    sizes = [
-        len(piece)
-        for piece in RowEncoder([FieldDescription("c", 25)], Codec(type_of)).encode(batch_of(column))
-    ]
+    encoder = RowEncoder([FieldDescription("c", 25)], Codec(type_of))
+    sizes = [len(piece) for piece in encoder.encode(batch_of(column))]
     assert sum(sizes) == 5000 * 1011
     assert max(sizes) < 1.1 * rows.PIECE_BYTES
 
