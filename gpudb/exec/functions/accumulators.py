@@ -29,7 +29,9 @@ Ids = npt.NDArray[np.int64]
 Rows = tuple[Tensor, tuple[Column, ...], int]
 """Group numbers int64 (R), columns of R rows, R."""
 
-MODULES = ("numeric", "floats", "extremes", "bits")
+MODULES = (
+    "numeric", "floats", "extremes", "bits", "statistics", "collected", "ordered",
+)
 """The modules ``accumulators_<name>`` that register accumulators."""
 
 

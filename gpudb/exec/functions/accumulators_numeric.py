@@ -99,7 +99,7 @@ class NumericSums:
                 if column.layout.kind is Kind.INT else column, self.scale
             )
             if rescaled is None:
-                self._add_decimals(ids.tolist(), decimals(_as_decimal(column)))
+                self._add_decimals(ids.tolist(), decimals(as_decimal(column)))
                 return
             fitted = rescaled
         if fitted.layout.kind is Kind.DECIMAL128:
@@ -202,7 +202,7 @@ class NumericSums:
                 self.host[group] = value if known is None else decimal_math.add(known, value)
 
 
-def _as_decimal(column: Column) -> Column:
+def as_decimal(column: Column) -> Column:
     """An integer column as a numeric one."""
     if column.layout.kind is not Kind.INT:
         return column
