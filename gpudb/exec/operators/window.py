@@ -342,27 +342,28 @@ def _extreme_ranges(
     index = order.permutation(parts, own.rows)
     changes = order.starts_of_runs([p.index_select(0, index) for p in parts], own.rows)
     ranks = np.empty(own.rows, np.int64)
-    ranks[index.numpy()] = np.cumsum(changes.numpy()) - 1
-    best_first = index.numpy()[np.flatnonzero(changes.numpy())]
+    ranks[index.numpy()] = np.cumsum(changes.numpy())
     if not aggregate.is_greatest:
-        ranks = len(best_first) - 1 - ranks
-        best_first = best_first[::-1]
+        ranks = own.rows - ranks
     by_row = np.full(rows.rows, -1)
     assert own.ids is not None
-    by_row[own.ids.numpy()] = ranks
+    # Of equal values the last one counts, as in PostgreSQL (1.0 and 1.00 display differently).
+    by_row[own.ids.numpy()] = ranks * own.rows + np.arange(own.rows)
     best = block_extremes(by_row, rows.frame_begin, rows.frame_end)
-    place = np.where(best >= 0, best_first[np.maximum(best, 0)], -1)
+    place = np.where(best >= 0, best % own.rows, -1)
     return gather_or_null(column, torch.from_numpy(place))
 
 
 def block_extremes(values: Any, begin: Positions, end: Positions) -> Positions:
     """The greatest of values[begin:end] for each row, -1 for an empty range."""
-    return _blocks(values, begin, end, np.maximum, -1)
+    found: Positions = _blocks(values, begin, end, np.maximum, -1)
+    return found
 
 
 def block_sums(values: Any, begin: Positions, end: Positions) -> Any:
     """The sum of values[begin:end] for each row, without cancellation between rows."""
-    return _blocks(values, begin, end, np.add, 0.0)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return _blocks(values, begin, end, np.add, 0.0)
 
 
 def _blocks(values: Any, begin: Positions, end: Positions, combine: Any, neutral: Any) -> Any:
