@@ -277,7 +277,8 @@ def test_timestamptz_texts() -> None:
     column = column_of(
         sqltype.TIMESTAMPTZ, layout.INT64,
         np.array([at(2024, 7, 1, 12, 0, 0, 123456), at(1850, 1, 1),
-                  at(2024, 7, 1, 12, 0, 0, 100000), at(2024, 3, 31, 0, 59, 59), at(2024, 3, 31, 1)]),
+                  at(2024, 7, 1, 12, 0, 0, 100000), at(2024, 3, 31, 0, 59, 59),
+                  at(2024, 3, 31, 1)]),
     )  # fmt: skip
     assert texts(column, time_zone=ROME) == [
         "2024-07-01 14:00:00.123456+02", "1850-01-01 00:49:56+00:49:56",
