@@ -173,7 +173,7 @@ def frame_position(rows: WindowRows, number: Positions) -> Positions:
 
 def frame_size(rows: WindowRows) -> Positions:
     """The rows of each frame, exclusion applied."""
-    size = np.maximum(rows.frame_end - rows.frame_begin, 0)
+    size: Positions = np.maximum(rows.frame_end - rows.frame_begin, 0)
     if rows.exclusion is FrameExclusion.NO_OTHERS:
         return size
     a, b, c, d = _holes(rows)

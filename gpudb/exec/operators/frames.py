@@ -79,7 +79,7 @@ class Frames:
             return self._range(offset, key, descending, forward, is_start=is_start)
         distance = np.broadcast_to(integers(offset).numpy(), self._rows)
         distance = np.minimum(distance, self._rows + 1)
-        signed = distance if forward else -distance
+        signed: Positions = distance if forward else -distance
         if self._frame.unit is FrameUnit.ROWS:
             return own + signed if is_start else own + signed + 1
         return self._groups(signed, is_start=is_start)
