@@ -76,10 +76,10 @@ def _bind(binder: Binder, scope: Scope, node: exp.Expression, *, in_from: bool) 
     if node.args.get("within_group") is not None:
         return aggregates.bind_ordered_set(binder, scope, node)
     values, names = _arguments(binder, scope, node)
-    schema, name = function_name(node)
+    _, name = function_name(node)
     is_variadic = bool(node.args.get("variadic"))
     try:
-        found = _resolve(binder, schema, name, values, names, is_variadic, at)
+        found = _resolve(binder, node, values, names)
     except errors.UndefinedFunction as error:
         if node.args.get("order"):
             error.hint = _MISPLACED_ORDER_HINT
@@ -142,14 +142,14 @@ def _arguments(
 
 def _resolve(
     binder: Binder,
-    schema: str,
-    name: str,
+    node: exp.Expression,
     values: tuple[Expr, ...],
     names: tuple[str, ...],
-    is_variadic: bool,
-    at: int,
 ) -> ResolvedFunction | None:
     """The function; None when the call is a field of its one row argument."""
+    at = position(node)
+    schema, name = function_name(node)
+    is_variadic = bool(node.args.get("variadic"))
     oids = tuple(value.type.oid for value in values)
     try:
         return binder.resolver.function(

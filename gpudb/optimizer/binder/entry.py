@@ -121,7 +121,6 @@ def bind_scalar(
     *,
     table: Relation | None = None,
     columns: Sequence[ColumnDef] = (),
-    clause: Clause | None = None,
 ) -> Expr:
     """The bound expression of a text: DEFAULT, generated column, EXECUTE argument.
 
@@ -134,9 +133,9 @@ def bind_scalar(
     scope = Scope()
     if table is not None:
         table_scope(binder, scope, table)
-        scope.clause = clause or Clause.GENERATED
+        scope.clause = Clause.GENERATED
     else:
-        scope.clause = clause or Clause.DEFAULT
+        scope.clause = Clause.DEFAULT
     value = _bound(binder, scope, node, refused=table is None)
     del columns
     return assigned(binder, value, target, node)

@@ -25,6 +25,7 @@ from gpudb.expr import (
     Not,
     Or,
     RowConstruct,
+    SubqueryKind,
     Truth,
     conjunction,
 )
@@ -228,9 +229,8 @@ def _quantified(
     if isinstance(operand, exp.Subquery):
         operand = operand.args["this"]
     if isinstance(operand, subqueries.QUERIES):
-        return subqueries.bind_quantified(
-            binder, scope, name, left_node, operand, is_any=is_any, at=at
-        )
+        kind = SubqueryKind.ANY if is_any else SubqueryKind.ALL
+        return subqueries.bind_quantified(binder, scope, (name, kind), left_node, operand, at)
     left = expressions.bind(binder, scope, left_node)
     array = expressions.bind(binder, scope, operand)
     return compare_array(binder, name, left, array, is_any=is_any, at=at)
@@ -335,7 +335,7 @@ def bind_in(binder: Binder, scope: Scope, node: exp.Expression) -> Expr:
     query = node.args.get("query")
     if query is not None:
         found = subqueries.bind_quantified(
-            binder, scope, "=", node.args["this"], query, is_any=True, at=at
+            binder, scope, ("=", SubqueryKind.ANY), node.args["this"], query, at
         )
     else:
         found = _in_list(binder, scope, node.args["this"], node.args["expressions"], at)

@@ -50,7 +50,11 @@ def bind_select(
     _check_distinct(binder, node, outputs, sort_numbers)
     _check_windows(binder, scope)
     if groups is not None or scope.aggregates or node.args.get("having") is not None:
-        plan = _grouped(binder, scope, node, plan, groups, outputs, having)
+        if scope.reads_work_table:
+            recursion.refuse_aggregates(
+                min(scope.aggregate_ids.values(), default=position(node))
+            )
+        plan = _grouped(binder, scope, plan, groups or grouping.Groups(), outputs, having)
     if scope.window_items:
         plan = logical.Window(plan, tuple(scope.window_items))
     plan = with_sets(binder, plan, list(scope.set_calls.values()))
@@ -170,18 +174,12 @@ def _check_distinct(
 def _grouped(
     binder: Binder,
     scope: Scope,
-    node: exp.Expression,
     plan: logical.Plan,
-    groups: grouping.Groups | None,
+    keys: grouping.Groups,
     outputs: Targets,
     having: Expr | None,
 ) -> logical.Plan:
     """The Aggregate with HAVING above; targets, windows and sets are rewritten over it."""
-    if scope.reads_work_table:
-        recursion.refuse_aggregates(
-            min(scope.aggregate_ids.values(), default=position(node))
-        )
-    keys = groups or grouping.Groups()
     plan = _sets_of_keys(binder, scope, plan, keys)
     grouped = grouping.GroupedScope(binder, scope, keys)
     items = grouped.items()

@@ -70,14 +70,13 @@ def bind_array(binder: Binder, scope: Scope, node: exp.Expression) -> Expr:
 def bind_quantified(
     binder: Binder,
     scope: Scope,
-    name: str,
+    comparison: tuple[str, SubqueryKind],
     left_node: exp.Expression,
     query: exp.Expression,
-    *,
-    is_any: bool,
     at: int,
 ) -> Expr:
-    """``value operator ANY | ALL (SELECT ...)``"""
+    """``value operator ANY | ALL (SELECT ...)``; ``comparison`` is the operator and which."""
+    name, kind = comparison
     left = expressions.bind(binder, scope, left_node)
     items = left.items if isinstance(left, RowConstruct) else (left,)
     plan = bind_plan(binder, scope, query)
@@ -86,9 +85,8 @@ def bind_quantified(
         raise errors.SyntaxError("subquery has too few columns", position=at)
     if len(right) > len(items):
         raise errors.SyntaxError("subquery has too many columns", position=at)
-    comparison = operators.compare_rows(binder, name, items, right, at)
-    kind = SubqueryKind.ANY if is_any else SubqueryKind.ALL
-    return Subquery(kind, plan, t.BOOLEAN, comparison)
+    test = operators.compare_rows(binder, name, items, right, at)
+    return Subquery(kind, plan, t.BOOLEAN, test)
 
 
 def bind_row_comparison(
