@@ -177,7 +177,8 @@ def frame_size(rows: WindowRows) -> Positions:
     if rows.exclusion is FrameExclusion.NO_OTHERS:
         return size
     a, b, c, d = _holes(rows)
-    return size - (b - a) - (d - c)
+    left: Positions = size - (b - a) - (d - c)
+    return left
 
 
 def _at(column: Column, rows: WindowRows, place: Positions) -> Column:
