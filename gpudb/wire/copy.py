@@ -178,8 +178,7 @@ class _BinaryEncoder:
         return message(BINARY_HEADER + first) + framed[1 + length :]
 
     def end(self) -> bytes:
-        head = b"" if self._is_started else message(BINARY_HEADER)
-        return head + message(BINARY_TRAILER)
+        return message(self.plain_end())
 
     def plain(self, batch: HostBatch) -> bytes:
         framed = b"".join(self._rows.encode(batch))
@@ -287,14 +286,13 @@ class LineReader:
     def _last_end(self, block: bytes) -> int:
         """The end of the last whole row; 0 when there is none."""
         eol = self._line_end(block)
+        if self._is_csv:
+            ends = self._unquoted(block, eol)
+            return int(ends[-1]) + len(eol) if len(ends) else 0
         end = block.rfind(eol)
         while end >= 0:
-            stop = end + len(eol)
-            if self._is_csv:
-                if not self._open_quote(block[:stop]):
-                    return stop
-            elif not _is_escaped(block, end):
-                return stop
+            if not _is_escaped(block, end):
+                return end + len(eol)
             end = block.rfind(eol, 0, end)
         return 0
 
