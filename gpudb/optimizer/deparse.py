@@ -163,7 +163,7 @@ def _deparse_more(node: Expr, names: Names) -> str:
             truth = _negated(node.is_negated) + node.truth.value
             return f"({deparse(node.argument, names)} IS {truth})"
         case expr.DistinctFrom():
-            word = "IS DISTINCT FROM" if node.is_negated else "IS NOT DISTINCT FROM"
+            word = f"IS {_negated(node.is_negated)}DISTINCT FROM"
             return f"({deparse(node.left, names)} {word} {deparse(node.right, names)})"
         case expr.Coalesce():
             return f"COALESCE({_joined(node.arguments, names)})"

@@ -293,7 +293,7 @@ class Estimator:
                 return self._array(node)
             case expr.DistinctFrom():
                 share = self._equality(node.left, node.right)
-                return 1.0 - share if node.is_negated else share
+                return share if node.is_negated else 1.0 - share
             case expr.BooleanTest():
                 share = self.selectivity(node.argument)
                 return share if (node.truth is expr.Truth.TRUE) != node.is_negated else 1.0 - share
@@ -357,11 +357,16 @@ class Estimator:
         value = domain_value(literal.value, found.type)
         if value in found.common_values:
             return found.common_fractions[found.common_values.index(value)]
-        if found.low is not None and _is_comparable(value, found.low) and found.high is not None:
-            if not found.low <= value <= found.high:
-                return 0.0
+        if self._is_outside(found, value):
+            return 0.0
         rest = 1.0 - found.null_fraction - sum(found.common_fractions)
         return max(rest, 0.0) / max(found.distinct - len(found.common_values), 1.0)
+
+    @staticmethod
+    def _is_outside(found: ColumnEstimate, value: Any) -> bool:
+        if found.low is None or found.high is None or not _is_comparable(value, found.low):
+            return False
+        return not found.low <= value <= found.high
 
     def _inequality(self, operator: str, left: Expr, right: Expr) -> float:
         if _column(left) is None:

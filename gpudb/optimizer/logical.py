@@ -27,7 +27,7 @@ from gpudb.tree import Node, children, walk
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class Field(Node):
     """An output column. ``table_oid`` and ``attnum`` say which table column it is, if any."""
 
     id: int

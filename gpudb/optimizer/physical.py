@@ -180,7 +180,9 @@ class HashJoin(Physical):
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        return _join_fields(self.kind, self.probe, self.build, self.mark, self.is_build_left)
+        return _join_fields(
+            self.kind, self.probe, self.build, self.mark, self.is_build_left
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +199,17 @@ class NestedLoopJoin(Physical):
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        return _join_fields(self.kind, self.probe, self.build, self.mark, self.is_build_left)
+        return _join_fields(
+            self.kind, self.probe, self.build, self.mark, self.is_build_left
+        )
 
 
 def _join_fields(
-    kind: JoinKind, probe: Physical, build: Physical, mark: Field | None, is_build_left: bool
+    kind: JoinKind,
+    probe: Physical,
+    build: Physical,
+    mark: Field | None,
+    is_build_left: bool,
 ) -> tuple[Field, ...]:
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         return probe.fields
@@ -424,4 +432,3 @@ class UpdateRows(Physical):
     @property
     def fields(self) -> tuple[Field, ...]:
         return self.input.fields
-

@@ -170,14 +170,17 @@ def equality_sides(node: Expr) -> tuple[Expr, Expr] | None:
     """Both sides of a hashable equality of values of one type (or of two integer types)."""
     if not isinstance(node, expr.Call) or node.function.operator != "=":
         return None
-    if len(node.arguments) != 2:
+    if len(node.arguments) != 2 or not _is_exact(node.function):
         return None
-    left, right = node.function.argument_oids
+    return node.arguments[0], node.arguments[1]
+
+
+def _is_exact(function: expr.Function) -> bool:
+    """Whether equality by the function is that of hashing and grouping."""
+    left, right = function.argument_oids
     if left in _INEXACT_EQUALITY:
-        return None
-    if left == right or (left in INTEGERS and right in INTEGERS):
-        return node.arguments[0], node.arguments[1]
-    return None
+        return False
+    return left == right or (left in INTEGERS and right in INTEGERS)
 
 
 def equality_between(
@@ -187,7 +190,7 @@ def equality_between(
     sides: tuple[Expr, Expr] | None
     null_safe = False
     if isinstance(node, expr.DistinctFrom):
-        if not node.is_negated:
+        if not node.is_negated or not _is_exact(node.equality):
             return None
         sides, null_safe = (node.left, node.right), True
     else:

@@ -10,7 +10,20 @@ from collections.abc import Callable
 
 from gpudb.optimizer.logical import Plan
 from gpudb.optimizer.rules.context import RuleContext
+from gpudb.optimizer.rules.decorrelation import decorrelate
+from gpudb.optimizer.rules.folding import fold_constants
+from gpudb.optimizer.rules.pruning import prune_columns
+from gpudb.optimizer.rules.pushdown import push_filters
+from gpudb.optimizer.rules.sharing import inline_shared
+from gpudb.optimizer.rules.subqueries import remove_subqueries
 
 Rule = Callable[[Plan, RuleContext], Plan]
 
-RULES: tuple[Rule, ...] = ()
+RULES: tuple[Rule, ...] = (
+    fold_constants,
+    inline_shared,
+    remove_subqueries,
+    decorrelate,
+    push_filters,
+    prune_columns,
+)

@@ -65,7 +65,7 @@ def highest_id(node: Node) -> int:
     stack: list[Node] = [node]
     while stack:
         item = stack.pop()
-        if isinstance(item, Field) or isinstance(item, logical.SharedDefinition | logical.Recursive):
+        if isinstance(item, Field | logical.SharedDefinition | logical.Recursive):
             highest = max(highest, item.id)
         elif isinstance(item, Subquery):
             stack.append(item.plan)

@@ -1,0 +1,617 @@
+"""Dependent joins become joins (after Neumann and Kemper, Unnesting Arbitrary Queries, BTW 2015).
+
+Two ways. *Pull-up*: correlated conditions that stand in filters below operators that let them
+through move into the join's condition; below an aggregate, a window or a limit only equalities do,
+and their inner side becomes a grouping key. *Domain*: where that is not possible, the distinct values of the
+outer columns are joined into the right side at its leaves, travel up through its operators as
+further columns, and meet the left side again in the join's condition (IS NOT DISTINCT FROM).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpudb import errors
+from gpudb.catalog import builtin
+from gpudb.expr import (
+    DEFAULT_FRAME,
+    BooleanTest,
+    Call,
+    Case,
+    CaseArm,
+    Coalesce,
+    DistinctFrom,
+    Expr,
+    IsNull,
+    Literal,
+    SortKey,
+    Truth,
+    WindowCall,
+    references,
+)
+from gpudb.optimizer import functions, logical
+from gpudb.optimizer.logical import Apply, Assignment, Field, Join, JoinKind, Plan, field_ids
+from gpudb.optimizer.properties import (
+    conjoin,
+    equality_sides,
+    is_null_when,
+    is_true,
+    split,
+    substitute,
+)
+from gpudb.optimizer.rules.context import RuleContext
+from gpudb.optimizer.rules.shape import exact_inputs, exactly, fresh_copy, passed
+from gpudb.sqltype import BIGINT, BOOLEAN
+from gpudb.tree import children, map_children
+
+TRUE = Literal(True, BOOLEAN)
+_LEFT_ONLY = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK)
+
+
+def decorrelate(plan: Plan, context: RuleContext) -> Plan:
+    """No Apply is left afterwards."""
+    return _Decorrelator(context).plan(plan)
+
+
+@dataclass(slots=True)
+class Pulled:
+    """A plan whose correlated conditions were taken out; they read its columns and outer ones.
+
+    ``defaults``: what columns are for an outer row without a group (count is 0, not NULL).
+    """
+
+    plan: Plan
+    conditions: list[Expr]
+    is_scalar: bool = False
+    defaults: dict[int, Expr] | None = None
+
+
+class _Decorrelator:
+    def __init__(self, context: RuleContext) -> None:
+        self._context = context
+
+    def plan(self, plan: Plan) -> Plan:
+        rebuilt: Plan = exact_inputs(plan, map_children(plan, Plan, self.plan))
+        return self._apply(rebuilt) if isinstance(rebuilt, Apply) else rebuilt
+
+    def _apply(self, apply: Apply) -> Plan:
+        outer = logical.free_ids(apply.right) & field_ids(apply.left)
+        if not outer:
+            kind = apply.kind
+            if kind is JoinKind.SINGLE and _is_one_row(apply.right):
+                kind = JoinKind.LEFT
+            return exactly(
+                Join(kind, apply.left, apply.right, apply.condition, apply.mark), apply.fields
+            )
+        pulled = self._pull(apply.right, outer)
+        if pulled is not None and not (pulled.is_scalar and apply.kind in _LEFT_ONLY):
+            return exactly(self._joined(apply, pulled), apply.fields)
+        return exactly(self._by_domain(apply, outer), apply.fields)
+
+    def _joined(self, apply: Apply, pulled: Pulled) -> Plan:
+        conditions: list[Expr] = list(pulled.conditions)
+        if apply.kind is JoinKind.MARK:
+            conditions = [BooleanTest(item, Truth.TRUE) for item in conditions]
+        if not pulled.is_scalar:
+            condition = conjoin([*conditions, apply.condition])
+            return Join(apply.kind, apply.left, pulled.plan, condition, apply.mark)
+        if apply.kind is JoinKind.LEFT and not is_true(apply.condition):
+            raise errors.FeatureNotSupported(
+                "LEFT JOIN LATERAL of an aggregate with a condition is not supported"
+            )
+        found = self._defaulted(apply.left, pulled, conditions)
+        if apply.kind is JoinKind.INNER and not is_true(apply.condition):
+            return logical.Filter(found, apply.condition)
+        return found
+
+    def _defaulted(self, left: Plan, pulled: Pulled, conditions: list[Expr]) -> Plan:
+        """A scalar aggregate has a row for every outer row: where it found no group, defaults."""
+        if not pulled.defaults:
+            return Join(JoinKind.LEFT, left, pulled.plan, conjoin(conditions))
+        present = self._context.new_field("present", BOOLEAN)
+        marked = logical.Project(
+            pulled.plan, (*passed(pulled.plan.fields), Assignment(present, TRUE))
+        )
+        joined = Join(JoinKind.LEFT, left, marked, conjoin(conditions))
+        assignments = []
+        for item in (*left.fields, *pulled.plan.fields):
+            default = pulled.defaults.get(item.id)
+            value: Expr = item.ref
+            if default is not None:
+                value = Case((CaseArm(IsNull(present.ref), default),), item.ref, item.type)
+            assignments.append(Assignment(item, value))
+        return logical.Project(joined, tuple(assignments))
+
+    # Pull-up
+
+    def _pull(self, plan: Plan, outer: frozenset[int]) -> Pulled | None:
+        if not logical.free_ids(plan) & outer:
+            return Pulled(plan, [])
+        match plan:
+            case logical.Filter():
+                return self._pull_filter(plan, outer)
+            case logical.Project():
+                return self._pull_project(plan, outer)
+            case logical.Aggregate():
+                return self._pull_aggregate(plan, outer)
+            case Join():
+                return self._pull_join(plan, outer)
+            case logical.Sort():
+                return self._pull_sort(plan, outer)
+            case logical.Distinct():
+                return self._pull_distinct(plan, outer)
+            case logical.Limit():
+                return self._pull_limit(plan, outer)
+        return None
+
+    def _pull_filter(self, plan: logical.Filter, outer: frozenset[int]) -> Pulled | None:
+        below = self._pull(plan.input, outer)
+        if below is None:
+            return None
+        own: list[Expr] = []
+        taken = list(below.conditions)
+        for part in split(plan.predicate):
+            (taken if logical.free_ids(part) & outer else own).append(part)
+        if below.is_scalar:
+            return None
+        rebuilt = logical.Filter(below.plan, conjoin(own)) if own else below.plan
+        return Pulled(rebuilt, taken)
+
+    def _pull_project(self, plan: logical.Project, outer: frozenset[int]) -> Pulled | None:
+        if any(logical.free_ids(item.expression) & outer for item in plan.assignments):
+            return None
+        below = self._pull(plan.input, outer)
+        if below is None:
+            return None
+        assignments = list(plan.assignments)
+        have = {item.field.id for item in assignments}
+        for item in below.plan.fields:
+            needed = any(item.id in references(c) for c in below.conditions)
+            if needed and item.id not in have:
+                assignments.append(Assignment(item, item.ref))
+        rebuilt = logical.Project(below.plan, tuple(assignments))
+        if not below.is_scalar:
+            return Pulled(rebuilt, below.conditions)
+        defaults = dict(below.defaults or {})
+        found: dict[int, Expr] = {}
+        for assigned in plan.assignments:
+            empty = _value_of_empty(assigned.expression, below.plan, defaults)
+            if empty is not None:
+                found[assigned.field.id] = empty
+        return Pulled(rebuilt, below.conditions, True, found)
+
+    def _pull_aggregate(self, plan: logical.Aggregate, outer: frozenset[int]) -> Pulled | None:
+        if plan.grouping_sets or self._own_free(plan, outer):
+            return None
+        below = self._pull(plan.input, outer)
+        if below is None or below.is_scalar:
+            return None
+        keys = list(plan.keys)
+        conditions = []
+        for part in below.conditions:
+            key = self._key(part, below.plan, keys)
+            if key is None:
+                return None
+            conditions.append(key)
+        rebuilt = replace(plan, input=below.plan, keys=tuple(keys))
+        if plan.keys:
+            return Pulled(rebuilt, conditions)
+        zero = {
+            item.field.id: Literal(0, item.field.type)
+            for item in plan.items if _counts(item)
+        }
+        return Pulled(rebuilt, conditions, True, dict(zero))
+
+    def _key(self, part: Expr, source: Plan, keys: list[Assignment]) -> Expr | None:
+        """An equality with its inner side as a grouping key (added to ``keys``)."""
+        sides = equality_sides(part)
+        if sides is None or not isinstance(part, Call):
+            return None
+        inner_ids = field_ids(source)
+        for number, side in enumerate(sides):
+            other = sides[1 - number]
+            if references(side) <= inner_ids and not references(other) & inner_ids:
+                known = next((k for k in keys if k.expression == side), None)
+                if known is None:
+                    known = Assignment(self._context.new_field("key", side.type), side)
+                    keys.append(known)
+                arguments = list(part.arguments)
+                arguments[number] = known.field.ref
+                return replace(part, arguments=tuple(arguments))
+        return None
+
+    def _pull_join(self, plan: Join, outer: frozenset[int]) -> Pulled | None:
+        if plan.kind is JoinKind.INNER:
+            left, right = self._pull(plan.left, outer), self._pull(plan.right, outer)
+            if left is None or right is None or left.is_scalar or right.is_scalar:
+                return None
+            own: list[Expr] = []
+            taken = [*left.conditions, *right.conditions]
+            for part in split(plan.condition):
+                (taken if logical.free_ids(part) & outer else own).append(part)
+            return Pulled(Join(plan.kind, left.plan, right.plan, conjoin(own)), taken)
+        if plan.kind in (JoinKind.RIGHT, JoinKind.FULL):
+            return None
+        if logical.free_ids(plan.right) & outer or logical.free_ids(plan.condition) & outer:
+            return None
+        left = self._pull(plan.left, outer)
+        if left is None or left.is_scalar:
+            return None
+        return Pulled(replace(plan, left=left.plan), left.conditions)
+
+    def _pull_sort(self, plan: logical.Sort, outer: frozenset[int]) -> Pulled | None:
+        if self._own_free(plan, outer):
+            return None
+        below = self._pull(plan.input, outer)
+        return None if below is None else replace(below, plan=replace(plan, input=below.plan))
+
+    def _pull_distinct(self, plan: logical.Distinct, outer: frozenset[int]) -> Pulled | None:
+        if self._own_free(plan, outer):
+            return None
+        below = self._pull(plan.input, outer)
+        if below is None or below.is_scalar:
+            return None
+        found = self._as_keys(below)
+        if found is None:
+            return None
+        source, conditions, keys = found
+        on = (*plan.on, *(key.ref for key in keys)) if plan.on else ()
+        if not plan.on:
+            wanted = (*plan.fields, *(k for k in keys if k.id not in field_ids(plan)))
+            source = exactly(source, wanted)
+        return Pulled(logical.Distinct(source, on), conditions)
+
+    def _as_keys(self, below: Pulled) -> tuple[Plan, list[Expr], list[Field]] | None:
+        """The plan with a column for the inner side of each equality; None for other conditions."""
+        keys: list[Assignment] = []
+        conditions = []
+        for part in below.conditions:
+            key = self._key(part, below.plan, keys)
+            if key is None:
+                return None
+            conditions.append(key)
+        source = logical.Project(below.plan, (*passed(below.plan.fields), *keys))
+        return source, conditions, [key.field for key in keys]
+
+    def _pull_limit(self, plan: logical.Limit, outer: frozenset[int]) -> Pulled | None:
+        below = self._pull(plan.input, outer)
+        if below is None or below.is_scalar or self._own_free(plan, outer):
+            return None
+        found = self._as_keys(below)
+        if found is None:
+            return None
+        source, conditions, keys = found
+        return Pulled(self._limited(plan, source, keys), conditions)
+
+    def _limited(self, plan: logical.Limit, source: Plan, keys: Sequence[Field]) -> Plan:
+        """LIMIT per value of ``keys``: rows numbered within their partition, and filtered."""
+        order: tuple[SortKey, ...] = ()
+        sort = _sort_below(source)
+        if sort is not None:
+            order = sort.keys
+        function = functions.RANK if plan.with_ties else functions.ROW_NUMBER
+        number = self._context.new_field("number", BIGINT)
+        call = WindowCall(
+            function, (), BIGINT, tuple(key.ref for key in keys), order, DEFAULT_FRAME
+        )
+        numbered = logical.Window(source, (logical.WindowItem(number, call),))
+        tests: list[Expr] = []
+        if plan.offset is not None:
+            zero = Coalesce((plan.offset, Literal(0, BIGINT)), BIGINT)
+            tests.append(Call(functions.INT8_GT, (number.ref, zero), BOOLEAN))
+        if plan.limit is not None:
+            most: Expr = Literal(2**62, BIGINT)
+            end: Expr = Coalesce((plan.limit, most), BIGINT)
+            if plan.offset is not None:
+                zero = Coalesce((plan.offset, Literal(0, BIGINT)), BIGINT)
+                end = Call(functions.INT8_PL, (end, zero), BIGINT)
+            tests.append(Call(functions.INT8_LE, (number.ref, end), BOOLEAN))
+        return exactly(logical.Filter(numbered, conjoin(tests)), source.fields)
+
+    def _own_free(self, plan: Plan, outer: frozenset[int]) -> bool:
+        """Whether the node's own expressions read outer columns."""
+        return any(logical.free_ids(item) & outer for item in children(plan, Expr))
+
+    # The domain
+
+    def _by_domain(self, apply: Apply, outer: frozenset[int]) -> Plan:
+        wanted = [item for item in apply.left.fields if item.id in outer]
+        pushed = _Domain(self, self._context, apply.left, wanted)
+        right, columns = pushed.push(apply.right)
+        same = [
+            _same(item.ref, columns[item.id].ref) for item in wanted
+        ]
+        condition = conjoin([*same, apply.condition])
+        kind = apply.kind
+        return Join(kind, apply.left, right, condition, apply.mark)
+
+
+Columns = dict[int, Field]
+"""The domain's columns in a plan, by the id of the outer column."""
+
+
+class _Domain:
+    """Brings the distinct outer values into a plan."""
+
+    def __init__(
+        self, owner: _Decorrelator, context: RuleContext, left: Plan, wanted: list[Field]
+    ) -> None:
+        self._owner = owner
+        self._context = context
+        self._left = left
+        self._wanted = wanted
+        self._outer = frozenset(item.id for item in wanted)
+
+    def _new(self) -> tuple[Plan, Columns]:
+        """The domain: a copy of the left side's distinct values."""
+        copied, renamed = fresh_copy(self._left, self._context)
+        columns = {item.id: renamed.get(item.id, item) for item in self._wanted}
+        narrow = exactly(copied, list(columns.values()))
+        return logical.Distinct(narrow), columns
+
+    def push(self, plan: Plan) -> tuple[Plan, Columns]:
+        if not logical.free_ids(plan) & self._outer:
+            domain, columns = self._new()
+            return Join(JoinKind.INNER, domain, plan, TRUE), columns
+        method = getattr(self, "_push_" + type(plan).__name__.lower(), None)
+        if method is None:
+            raise errors.FeatureNotSupported(
+                f"correlated subqueries with {type(plan).__name__} are not supported"
+            )
+        found: tuple[Plan, Columns] = method(plan)
+        return found
+
+    def _bound(self, node: Any, columns: Columns) -> Any:
+        """An expression (or part) over the domain's columns instead of the outer ones."""
+        return substitute(node, {outer: item.ref for outer, item in columns.items()})
+
+    def _push_filter(self, plan: logical.Filter) -> tuple[Plan, Columns]:
+        source, columns = self.push(plan.input)
+        return logical.Filter(source, self._bound(plan.predicate, columns)), columns
+
+    def _push_project(self, plan: logical.Project) -> tuple[Plan, Columns]:
+        source, columns = self.push(plan.input)
+        own = tuple(
+            Assignment(item.field, self._bound(item.expression, columns))
+            for item in plan.assignments
+        )
+        return logical.Project(source, (*own, *passed(list(columns.values())))), columns
+
+    def _push_projectset(self, plan: logical.ProjectSet) -> tuple[Plan, Columns]:
+        source, columns = self.push(plan.input)
+        calls = tuple(
+            Assignment(item.field, self._bound(item.expression, columns)) for item in plan.calls
+        )
+        return logical.ProjectSet(source, calls), columns
+
+    def _push_values(self, plan: logical.Values) -> tuple[Plan, Columns]:
+        made: list[tuple[Plan, Columns]] = []
+        for row in plan.rows:
+            domain, columns = self._new()
+            cells = [self._bound(item, columns) for item in row]
+            own = tuple(
+                Assignment(item if len(plan.rows) == 1 else self._context.copy_of(item), cell)
+                for item, cell in zip(plan.columns, cells, strict=True)
+            )
+            made.append(
+                (logical.Project(domain, (*own, *passed(list(columns.values())))), columns)
+            )
+        result, columns = made[0]
+        for number, (other, _) in enumerate(made[1:], 2):
+            is_last = number == len(made)
+            names = plan.columns if is_last else tuple(map(self._context.copy_of, plan.columns))
+            renewed = {k: self._context.copy_of(v) for k, v in columns.items()}
+            result = logical.SetOperation(
+                logical.SetKind.UNION, True, result, other, (*names, *renewed.values())
+            )
+            columns = renewed
+        return result, columns
+
+    def _push_tablefunction(self, plan: logical.TableFunction) -> tuple[Plan, Columns]:
+        if any(len(outputs) != 1 for outputs in plan.outputs):
+            raise errors.FeatureNotSupported(
+                "a lateral function with several result columns is not supported"
+            )
+        domain, columns = self._new()
+        calls = tuple(
+            Assignment(outputs[0], self._bound(call, columns))
+            for call, outputs in zip(plan.calls, plan.outputs, strict=True)
+        )
+        made: Plan = logical.ProjectSet(domain, calls)
+        if plan.ordinality is not None:
+            call = WindowCall(
+                functions.ROW_NUMBER, (), BIGINT,
+                tuple(item.ref for item in columns.values()), (), DEFAULT_FRAME,
+            )
+            made = logical.Window(made, (logical.WindowItem(plan.ordinality, call),))
+        return made, columns
+
+    def _push_join(self, plan: Join) -> tuple[Plan, Columns]:
+        left_free = bool(logical.free_ids(plan.left) & self._outer)
+        right_free = bool(logical.free_ids(plan.right) & self._outer)
+        if plan.kind is JoinKind.INNER and not right_free:
+            left, columns = self.push(plan.left)
+            condition = self._bound(plan.condition, columns)
+            return replace(plan, left=left, condition=condition), columns
+        if plan.kind is JoinKind.INNER and not left_free:
+            right, columns = self.push(plan.right)
+            condition = self._bound(plan.condition, columns)
+            return replace(plan, right=right, condition=condition), columns
+        if plan.kind not in (JoinKind.RIGHT, JoinKind.FULL) and not right_free:
+            left, columns = self.push(plan.left)
+            condition = self._bound(plan.condition, columns)
+            return replace(plan, left=left, condition=condition), columns
+        left, columns = self.push(plan.left)
+        right, others = self.push(plan.right)
+        same = [_same(columns[key].ref, others[key].ref) for key in columns]
+        keeping = others if plan.kind is JoinKind.RIGHT else columns
+        bound = conjoin([*same, self._bound(plan.condition, keeping)])
+        joined = Join(plan.kind, left, right, bound, plan.mark)
+        if plan.kind is not JoinKind.FULL:
+            return joined, keeping
+        merged = {key: self._context.copy_of(item) for key, item in columns.items()}
+        both = tuple(
+            Assignment(
+                merged[key], Coalesce((columns[key].ref, others[key].ref), merged[key].type)
+            )
+            for key in columns
+        )
+        return logical.Project(joined, (*passed(plan.fields), *both)), merged
+
+    def _push_aggregate(self, plan: logical.Aggregate) -> tuple[Plan, Columns]:
+        source, below = self.push(plan.input)
+        columns = {key: self._context.copy_of(item) for key, item in below.items()}
+        added = tuple(Assignment(columns[key], item.ref) for key, item in below.items())
+        keys = tuple(self._bound(item, below) for item in plan.keys)
+        items = tuple(self._bound(item, below) for item in plan.items)
+        extra = tuple(range(len(keys), len(keys) + len(added)))
+        sets = tuple((*one, *extra) for one in plan.grouping_sets)
+        grouped = logical.Aggregate(source, (*keys, *added), items, sets)
+        if plan.keys or plan.grouping_sets:
+            return grouped, columns
+        domain, outer = self._new()
+        same = [_same(outer[key].ref, columns[key].ref) for key in outer]
+        joined = Join(JoinKind.LEFT, domain, grouped, conjoin(same))
+        own = tuple(
+            Assignment(
+                item.field,
+                Coalesce((item.field.ref, Literal(0, item.field.type)), item.field.type)
+                if _counts(item) else item.field.ref,
+            )
+            for item in plan.items
+        )
+        return logical.Project(joined, (*own, *passed(list(outer.values())))), outer
+
+    def _push_window(self, plan: logical.Window) -> tuple[Plan, Columns]:
+        source, columns = self.push(plan.input)
+        keys = tuple(item.ref for item in columns.values())
+        items = []
+        for item in plan.items:
+            bound = self._bound(item, columns)
+            call = replace(bound.call, partition_by=(*bound.call.partition_by, *keys))
+            items.append(logical.WindowItem(item.field, call))
+        return logical.Window(source, tuple(items)), columns
+
+    def _push_sort(self, plan: logical.Sort) -> tuple[Plan, Columns]:
+        source, columns = self.push(plan.input)
+        return logical.Sort(source, self._bound(plan.keys, columns)), columns
+
+    def _push_distinct(self, plan: logical.Distinct) -> tuple[Plan, Columns]:
+        source, columns = self.push(plan.input)
+        if plan.on:
+            on = tuple(self._bound(item, columns) for item in plan.on)
+            keys = tuple(item.ref for item in columns.values())
+            return logical.Distinct(source, (*on, *keys)), columns
+        wanted = (*plan.fields, *columns.values())
+        return logical.Distinct(exactly(source, wanted)), columns
+
+    def _push_limit(self, plan: logical.Limit) -> tuple[Plan, Columns]:
+        source, columns = self.push(plan.input)
+        bound = replace(
+            plan,
+            limit=None if plan.limit is None else self._bound(plan.limit, columns),
+            offset=None if plan.offset is None else self._bound(plan.offset, columns),
+        )
+        return self._owner._limited(bound, source, list(columns.values())), columns
+
+    def _push_setoperation(self, plan: logical.SetOperation) -> tuple[Plan, Columns]:
+        left, one = self.push(plan.left)
+        right, two = self.push(plan.right)
+        left = exactly(left, (*plan.left.fields, *one.values()))
+        right = exactly(right, (*plan.right.fields, *(two[key] for key in one)))
+        columns = {key: self._context.copy_of(item) for key, item in one.items()}
+        made = replace(plan, left=left, right=right, columns=(*plan.columns, *columns.values()))
+        return made, columns
+
+    def _push_with(self, plan: logical.With) -> tuple[Plan, Columns]:
+        """Shared plans that depend on the outer row are computed where they are read."""
+        kept = []
+        body: Plan = plan.input
+        for definition in reversed(plan.definitions):
+            if not logical.free_ids(definition.plan) & self._outer:
+                kept.append(definition)
+                continue
+            body = _inlined(body, definition, self._context)
+            kept = [
+                replace(item, plan=_inlined(item.plan, definition, self._context))
+                for item in kept
+            ]
+        pushed, columns = self.push(body)
+        return (logical.With(tuple(reversed(kept)), pushed) if kept else pushed), columns
+
+
+def _inlined(plan: Plan, definition: logical.SharedDefinition, context: RuleContext) -> Plan:
+    """The plan with copies of a shared plan in the place of its references."""
+    def replaced(node: Plan) -> Plan:
+        if isinstance(node, logical.SharedRef) and node.id == definition.id:
+            copied, renamed = fresh_copy(definition.plan, context)
+            return logical.Project(
+                copied,
+                tuple(
+                    Assignment(new, renamed.get(old.id, old).ref)
+                    for new, old in zip(node.columns, definition.plan.fields, strict=True)
+                ),
+            )
+        changed: Plan = map_children(node, Plan, replaced)
+        return changed
+
+    return replaced(plan)
+
+
+def _same(left: Expr, right: Expr) -> Expr:
+    """Equality in which NULLs are equal."""
+    equality = functions.equality_of(left.type.oid, is_array=_is_array(left.type.oid))
+    if equality is None:
+        raise errors.FeatureNotSupported(
+            "correlation by a column of a type without equality is not supported"
+        )
+    return DistinctFrom(equality, left, right, True)
+
+
+def _is_array(oid: int) -> bool:
+    entry = builtin.types().get(oid)
+    return entry is not None and entry.is_array
+
+
+def _counts(item: logical.AggregateItem) -> bool:
+    """Whether the aggregate of no rows is 0 (count) and not NULL."""
+    return getattr(item.call, "function", None) is not None and (
+        item.call.function.name in ("count", "regr_count")  # type: ignore[union-attr]
+    )
+
+
+def _is_one_row(plan: Plan) -> bool:
+    """Whether the plan yields at most one row, surely."""
+    match plan:
+        case logical.Aggregate():
+            return not plan.keys and not plan.grouping_sets
+        case logical.Project() | logical.Filter() | logical.Sort():
+            return _is_one_row(plan.input)
+        case logical.Values():
+            return len(plan.rows) <= 1
+    return False
+
+
+def _sort_below(plan: Plan) -> logical.Sort | None:
+    while isinstance(plan, logical.Project):
+        plan = plan.input
+    return plan if isinstance(plan, logical.Sort) else None
+
+
+def _value_of_empty(
+    expression: Expr, source: Plan, defaults: dict[int, Expr]
+) -> Expr | None:
+    """The expression for an outer row without a group; None when it is NULL like its columns."""
+    nulls = field_ids(source) - defaults.keys()
+    used = references(expression)
+    if not used & defaults.keys() and is_null_when(expression, nulls):
+        return None
+    mapping: dict[int, Expr] = dict(defaults)
+    for item in source.fields:
+        if item.id in nulls:
+            mapping[item.id] = Literal(None, item.type)
+    result: Expr = substitute(expression, mapping)
+    return result
+
