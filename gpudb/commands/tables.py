@@ -83,8 +83,8 @@ def create_table(session: Session, statement: nodes.CreateTable) -> Result:
             case nodes.Constraint():
                 builder.constraints.append((element, ""))
     table = builder.relation(options=_storage_options(statement.options))
-    session.database.check_defaults(session, table)
     session.transaction.change(*builder.changes(table))
+    session.database.check_defaults(session, table)
     if statement.on_commit in ("drop", "delete rows"):
         session.on_commit_actions[table.oid] = statement.on_commit
     return Done(statement.tag)
