@@ -18,7 +18,7 @@ from gpudb.exec.functions.segments import Slots
 from gpudb.expr import AggregateCall
 from gpudb.kernels import order
 from gpudb.kernels.concat import concat
-from gpudb.kernels.select import bytes_of, is_all, keep
+from gpudb.kernels.select import bytes_of, is_all, keep, rows_of
 from gpudb.layout import INT64, Kind
 from gpudb.sqltype import STRINGS
 
@@ -35,10 +35,14 @@ def best_rows(words: Sequence[Tensor], ids: Tensor, groups: int, *, is_greatest:
     owner = ids
     for word in words:
         here = word if alive.shape[0] == word.shape[0] else word.index_select(0, alive)
-        best = _reduced(here, owner, groups, is_greatest=is_greatest)
-        kept = here == best.index_select(0, owner)
+        if groups == 1:
+            kept = here == (here.max() if is_greatest else here.min())
+        else:
+            best = _reduced(here, owner, groups, is_greatest=is_greatest)
+            kept = here == best.index_select(0, owner)
         if not is_all(kept):
-            alive, owner = alive[kept], owner[kept]
+            index = rows_of(kept)
+            alive, owner = alive.index_select(0, index), owner.index_select(0, index)
     found = torch.full((groups,), -1, dtype=torch.int64)
     return found.scatter_reduce_(0, owner, alive, "amax")
 
@@ -79,7 +83,7 @@ class Extreme(Base):
             return
         self._leave_numbers(groups)
         best = best_rows(self._words(column), owner, groups, is_greatest=self.is_greatest)
-        found = (best >= 0).nonzero().squeeze(1)
+        found = rows_of(best >= 0)
         rows_found = best.index_select(0, found)
         self._keep(found, keep(take_rows(column, rows_found, count), found.shape[0]), groups)
 
@@ -90,7 +94,7 @@ class Extreme(Base):
         if model is not None and (self._takes(model)):
             self._model = model
             present = other._present.view(size)
-            index = present.nonzero().squeeze(1)
+            index = rows_of(present)
             numbers = other._numbers.view(size).index_select(0, index)
             self._reduce(owner.index_select(0, index), groups, numbers)
             return
@@ -150,7 +154,7 @@ class Extreme(Base):
         """Turn int64 numbers into candidates."""
         if self._model is None:
             return
-        index = self._present.view(groups).nonzero().squeeze(1)
+        index = rows_of(self._present.view(groups))
         values = self._numbers.view(groups).index_select(0, index)
         model, self._model = self._model, None
         self._keep(index, replace(model, data=(values,)), groups)
@@ -171,7 +175,7 @@ class Extreme(Base):
         ids = torch.cat([owner for owner, _ in self._pieces])
         joined = concat([(column, column.rows) for _, column in self._pieces])
         best = best_rows(self._words(joined), ids, groups, is_greatest=self.is_greatest)
-        found = (best >= 0).nonzero().squeeze(1)
+        found = rows_of(best >= 0)
         column = take_rows(joined, best.index_select(0, found), joined.rows)
         column = keep(column, found.shape[0])
         self._pieces = [(found, column)]
