@@ -9,18 +9,20 @@ import torch
 
 from gpudb import errors, sqltype
 from gpudb.catalog import functions, types
-from gpudb.catalog.types.base import DataType
+from gpudb.catalog.types.base import ArrayValue, DataType
 from gpudb.column import (
     Column,
     expand,
     from_values,
+    host_column,
     integer_column,
     null_column,
+    to_values,
 )
 from gpudb.exec.context import QueryContext
 from gpudb.exec.evaluation import EvaluationContext
 from gpudb.exec.functions import conversion
-from gpudb.expr import Cast, Function
+from gpudb.expr import Cast, Function, Literal
 from gpudb.sqltype import BOOLEAN, INTEGER, SqlType
 
 _DAY_MICROSECONDS = 86_400_000_000
@@ -37,6 +39,14 @@ def cast(context: EvaluationContext, node: Cast, column: Column) -> Column:
     """The column converted as the node says; NULL stays NULL."""
     if column.valid is not None and column.rows == 1 and not bool(column.valid[0]):
         return null_column(node.type, data_type(node.type.oid, context.query).layout)
+    source_element = data_type(column.type.oid, context.query).element_oid
+    target_element = data_type(node.type.oid, context.query).element_oid
+    is_elementwise = source_element and target_element and (
+        node.function.argument_oids[0] == source_element if node.function is not None
+        else node.is_text_io or node.type.typmod != -1
+    )
+    if is_elementwise and column.objects is not None:
+        return _by_element(context, node, column, (source_element, target_element))
     if node.function is not None:
         return _by_function(context, node, node.function, column)
     if node.is_text_io:
@@ -46,6 +56,36 @@ def cast(context: EvaluationContext, node: Cast, column: Column) -> Column:
     if node.type.typmod != -1 and (node.type != source or column.rows == 0):
         relabelled = with_typmod(context, relabelled, node.type, is_explicit=node.is_explicit)
     return replace(relabelled, type=node.type)
+
+
+def _by_element(
+    context: EvaluationContext, node: Cast, column: Column, oids: tuple[int, int]
+) -> Column:
+    """An array converted element by element."""
+    source, target = oids
+    values = to_values(column)
+    items = [item for value in values if value is not None for item in value.items]
+    owner = [row for row, v in enumerate(values) if v is not None for _ in v.items]
+    flat = from_values(SqlType(source), data_type(source, context.query).layout, items)
+    active = None
+    if context.active is not None:
+        active = context.active.expand(len(values))[torch.tensor(owner, dtype=torch.int64)]
+    inner = EvaluationContext(
+        context.query, len(items), active, context.device, context.errors, context.row_offset,
+        context.position,
+    )
+    element = Cast(
+        Literal(None, SqlType(source)), SqlType(target, node.type.typmod), node.function,
+        node.is_explicit, node.is_text_io,
+    )
+    done = iter(to_values(cast(inner, element, flat), len(items)) if items else ())
+    found = [
+        None if v is None else ArrayValue(
+            target, tuple(next(done) for _ in v.items), v.lengths, v.lower_bounds
+        )
+        for v in values
+    ]
+    return host_column(node.type, found)
 
 
 def _by_function(

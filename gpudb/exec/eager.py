@@ -307,7 +307,7 @@ def _distinct(context: EvaluationContext, step: Step, arguments: Sequence[Column
 
 
 def _extreme(context: EvaluationContext, step: Step, arguments: Sequence[Column]) -> Column:
-    rows = max(column.rows for column in arguments)
+    rows = structures.joint_rows(context, arguments)
     best = arguments[0]
     for column in arguments[1:]:
         sign = order.compare(column, best, rows)
@@ -358,12 +358,6 @@ def _array_comparison(
             return fast
         return _connected([compare(context, argument, item) for item in items], is_and=not is_any)
     return structures.compare_elements(context, argument, array, compare, is_any=is_any)
-
-
-def _structure(
-    function: Callable[[EvaluationContext, Step, Sequence[Column]], Column]
-) -> Callable[[EvaluationContext, Step, Sequence[Column]], Column]:
-    return function
 
 
 _OPERATIONS: dict[Op, Callable[[EvaluationContext, Step, Sequence[Column]], Column]] = {

@@ -71,6 +71,11 @@ def _in_strings(argument: Column, strings: set[bytes]) -> torch.Tensor:
     return torch.tensor([value in strings for value in byte_strings(argument)], dtype=torch.bool)
 
 
+def joint_rows(context: EvaluationContext, arguments: Sequence[Column]) -> int:
+    """The rows of a result: one when all arguments are constants."""
+    return 1 if all(column.rows == 1 for column in arguments) else context.rows
+
+
 # --- arrays -----------------------------------------------------------------------------------------
 
 
@@ -120,12 +125,12 @@ def array_construct(
     """ARRAY[...] row by row."""
     element = data_type(step.type.oid, context.query).element_oid
     nested = step.payload.is_nested
-    rows = max((column.rows for column in arguments), default=1)
+    rows = joint_rows(context, arguments)
     lists = [to_values(column, rows) for column in arguments]
     if not lists:
         return host_column(step.type, [ArrayValue(element, ())])
     if not nested:
-        return host_column(step.type, [ArrayValue.of(element, row) for row in zip(*lists)])
+        return host_column(step.type, [ArrayValue.of(element, row) for row in zip(*lists, strict=True)])
     return host_column(step.type, [_nested(element, row) for row in zip(*lists, strict=True)])
 
 
@@ -151,7 +156,7 @@ def _nested(element: int, parts: Sequence[ArrayValue | None]) -> ArrayValue:
 def subscript(context: EvaluationContext, step: Step, arguments: Sequence[Column]) -> Column:
     """Elements and slices, NULL outside the bounds or for a NULL subscript."""
     node: Subscript = step.payload
-    rows = max(column.rows for column in arguments)
+    rows = joint_rows(context, arguments)
     lists = [to_values(column, rows) for column in arguments]
     results: list[Any] = []
     for array, *bounds in zip(*lists, strict=True):
@@ -210,7 +215,7 @@ def _slice(array: ArrayValue, lowers: list[Any], uppers: list[Any]) -> ArrayValu
 def row_construct(context: EvaluationContext, step: Step, arguments: Sequence[Column]) -> Column:
     """ROW(...) as RecordValues."""
     oids = tuple(column.type.oid for column in arguments)
-    rows = max((column.rows for column in arguments), default=1)
+    rows = joint_rows(context, arguments)
     lists = [to_values(column, rows) for column in arguments]
     values = zip(*lists, strict=True) if lists else [()]
     return host_column(step.type, [RecordValue(oids, tuple(row)) for row in values])

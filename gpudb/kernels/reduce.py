@@ -145,9 +145,9 @@ def to_python(limbs: Limbs) -> list[int]:
 def best_rows(
     words: Sequence[Tensor], ids: Tensor | None, groups: int, *, is_greatest: bool
 ) -> Tensor:
-    """The first row (G) whose words are least or greatest in its group, -1 for empty groups.
+    """The row (G) whose words are least or greatest in its group, -1 for empty groups.
 
-    Words are most significant first.
+    Words are most significant first. Among equal ones the last: PostgreSQL's min and max keep it.
     """
     rows = words[0].shape[0]
     owner = torch.zeros(rows, dtype=torch.int64) if ids is None else ids
@@ -158,10 +158,12 @@ def best_rows(
         best = extreme(here, own, groups, is_greatest=is_greatest)
         same = here == best.index_select(0, own)
         alive = alive[same]
-    return extreme_rows(alive, owner, groups)
+    found = extreme(alive, owner.index_select(0, alive), groups, is_greatest=True)
+    return found.clamp(min=-1)
 
 
-def extreme_rows(rows: Tensor, owner: Tensor, groups: int) -> Tensor:
-    """The least of the given rows per group, -1 for none."""
-    found = extreme(rows, owner.index_select(0, rows), groups, is_greatest=False)
+def first_rows(owner: Tensor, groups: int) -> Tensor:
+    """The first row of each group, -1 for empty ones."""
+    rows = torch.arange(owner.shape[0])
+    found = extreme(rows, owner, groups, is_greatest=False)
     return torch.where(found == INT64_MAX, -1, found)

@@ -8,7 +8,6 @@ group may be in a state without any row: its result is what PostgreSQL gives for
 
 from __future__ import annotations
 
-import decimal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -20,8 +19,6 @@ from torch import Tensor
 from gpudb import errors, sqltype
 from gpudb.catalog.functions import aggregate
 from gpudb.column import (
-    INT64_MAX,
-    INT64_MIN,
     Column,
     booleans,
     floats,
@@ -56,11 +53,13 @@ class GroupRows:
 
 class Aggregate:
     """One aggregate call. ``skips_nulls``: rows with a NULL argument never reach it;
-    ``is_ordered``: its result depends on the order of the rows.
+    ``is_ordered``: its result depends on the order of the rows; ``is_ordered_set``: it sorts them
+    itself (WITHIN GROUP) and gets the direct arguments after the others.
     """
 
     skips_nulls = True
     is_ordered = False
+    is_ordered_set = False
 
     def __init__(self, call: AggregateCall, context: QueryContext) -> None:
         self.call = call
@@ -530,13 +529,10 @@ class AnyValue(ExtremeAggregate):
             return None
         column = expanded(rows.columns[0], rows.rows)
         ids = torch.zeros(rows.rows, dtype=torch.int64) if rows.ids is None else rows.ids
-        return _taken(column, reduce.extreme_rows(torch.arange(rows.rows), ids, rows.groups))
+        return _taken(column, reduce.first_rows(ids, rows.groups))
 
 
 def objects_column(type_: SqlType, values: Sequence[Any]) -> Column:
     """A HOST column, None = NULL."""
     return host_column(type_, list(values))
 
-
-assert INT64_MIN < 0 < INT64_MAX
-assert decimal.MAX_PREC > 0

@@ -50,6 +50,8 @@ def make_aggregate(call: AggregateCall, builder: Builder) -> Aggregate:
             f"aggregate function {call.function.name} is not supported"
         )
     inner: Aggregate = found.body(call, builder.context)
+    if inner.is_ordered_set:
+        return inner
     if call.is_distinct or (call.order_by and inner.is_ordered):
         return Collected(inner, call, builder.context)
     return inner
@@ -258,13 +260,16 @@ class AggregateSink(Sink):
 def _input(builder: Builder, item: AggregateItem, fields: tuple[Field, ...]) -> Input:
     call = item.call
     assert isinstance(call, AggregateCall)
-    sort_keys = [key.expression for key in call.order_by]
+    aggregate = make_aggregate(call, builder)
     arguments = () if call.is_star else call.arguments
-    runner = builder.runner([*arguments, *sort_keys], fields)
+    more: list[Expr] = [key.expression for key in call.order_by]
+    if aggregate.is_ordered_set:
+        more = list(call.direct)
+    runner = builder.runner([*arguments, *more], fields)
     condition = None
     if call.filter is not None:
         condition = Predicates([call.filter], positions(fields), builder.context)
-    return Input(make_aggregate(call, builder), runner, len(arguments), condition)
+    return Input(aggregate, runner, len(arguments), condition)
 
 
 

@@ -341,10 +341,12 @@ def _extreme_ranges(
     parts = order.words(column)
     index = order.permutation(parts, own.rows)
     changes = order.starts_of_runs([p.index_select(0, index) for p in parts], own.rows)
-    ranks = np.empty(own.rows, np.int64)
-    ranks[index.numpy()] = np.cumsum(changes.numpy())
+    dense = np.cumsum(changes.numpy()) - 1
     if not aggregate.is_greatest:
-        ranks = own.rows - ranks
+        dense = dense[-1] - dense
+    by_value = index.numpy()[np.lexsort((index.numpy(), dense))]
+    ranks = np.empty(own.rows, np.int64)
+    ranks[by_value] = np.arange(own.rows)
     by_row = np.full(rows.rows, -1)
     assert own.ids is not None
     # Of equal values the last one counts, as in PostgreSQL (1.0 and 1.00 display differently).
