@@ -182,6 +182,22 @@ def _python_keys(words: Words) -> list[Any]:
     return words[:, 0].tolist() if words.shape[1] == 1 else list(map(tuple, words.tolist()))
 
 
+@jit.kernel("int64(int64[::1], int32[::1], int64, int64[::1], int64[::1])")
+def _insert_direct(codes, table, count, ids, first):  # type: ignore[no-untyped-def]
+    """Number codes by one look-up each; the new number of codes."""
+    new = 0
+    for row in range(codes.shape[0]):
+        found = table[codes[row]]
+        if found < 0:
+            found = count
+            table[codes[row]] = count
+            first[new] = row
+            new += 1
+            count += 1
+        ids[row] = found
+    return count
+
+
 class DirectTable:
     """Distinct codes of a domain [0, size of domain), numbered in order of appearance."""
 
@@ -196,6 +212,14 @@ class DirectTable:
 
     def insert(self, codes: Ids) -> tuple[Ids, Ids]:
         """Ids of the codes (R), and the first row of each new code, in id order."""
+        if _insert_direct.is_worthwhile(len(codes)):
+            numbers = np.empty(len(codes), np.int64)
+            fresh_rows = np.empty(min(len(codes), len(self._ids) - self.size), np.int64)
+            before = self.size
+            self.size = _insert_direct(
+                np.ascontiguousarray(codes), self._ids, self.size, numbers, fresh_rows
+            )
+            return numbers, fresh_rows[: self.size - before].copy()
         ids = self._ids[codes]
         unknown = ids < 0
         if not unknown.any():

@@ -9,7 +9,7 @@ group may be in a state without any row: its result is what PostgreSQL gives for
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -42,13 +42,23 @@ from gpudb.sqltype import SqlType
 class GroupRows:
     """Rows for an aggregate: argument columns (``rows`` rows or constants) and group numbers.
 
-    ``ids`` int64 (R), None when there is one group.
+    ``ids`` int64 (R), None when there is one group; ``known`` is shared by the aggregates of a batch
+    (and keeps the tensors alive whose identity is the key).
     """
 
     columns: tuple[Column, ...]
     ids: Tensor | None
     groups: int
     rows: int
+    known: dict[int, Tensor] = field(default_factory=dict)
+
+    def count(self) -> Tensor:
+        """The rows of each group, int64 (G); computed once for aggregates over the same rows."""
+        key = id(self.ids) if self.ids is not None else self.rows
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = reduce.count(self.ids, self.groups, self.rows)
+        return found
 
 
 class Aggregate:
@@ -96,7 +106,7 @@ class Count(Tensors):
     """count(*) and count(x)."""
 
     def partial(self, rows: GroupRows) -> Any:
-        return (reduce.count(rows.ids, rows.groups, rows.rows),)
+        return (rows.count(),)
 
     def result(self, state: Any, groups: int) -> Column:
         counts = state[0]
@@ -146,7 +156,7 @@ class ExactSum(Aggregate):
 def exact_state(column: Column, rows: GroupRows) -> ExactState:
     """The exact sums of a column's groups."""
     ids, groups = rows.ids, rows.groups
-    counts = reduce.count(ids, groups, rows.rows)
+    counts = rows.count()
     if column.layout.kind is Kind.HOST:
         owner = [0] * rows.rows if ids is None else ids.tolist()
         host: dict[int, Decimal] = {}
@@ -277,7 +287,7 @@ class FloatSum(Tensors):
 
     def partial(self, rows: GroupRows) -> Any:
         values = floats(expanded(rows.columns[0], rows.rows))
-        counts = reduce.count(rows.ids, rows.groups, rows.rows)
+        counts = rows.count()
         sums = reduce.total(values, rows.ids, rows.groups)
         has_infinity = reduce.total(
             values.isinf().to(torch.int64), rows.ids, rows.groups
@@ -309,7 +319,7 @@ class AverageFloat(FloatSum):
 class IntervalSum(Tensors):
     def partial(self, rows: GroupRows) -> Any:
         parts = expanded(rows.columns[0], rows.rows).data
-        counts = reduce.count(rows.ids, rows.groups, rows.rows)
+        counts = rows.count()
         return (*(reduce.total(p.to(torch.int64), rows.ids, rows.groups) for p in parts), counts)
 
 
@@ -363,7 +373,7 @@ class ExtremeAggregate(Aggregate):
             best = reduce.extreme(
                 integers(column), rows.ids, rows.groups, is_greatest=self.is_greatest
             )
-            counts = reduce.count(rows.ids, rows.groups, rows.rows)
+            counts = rows.count()
             return _number_state(column, best, counts > 0)
         if not rows.rows:
             return None
@@ -457,7 +467,7 @@ class BooleanAggregate(Tensors):
         values = booleans(expanded(rows.columns[0], rows.rows)).to(torch.int64)
         return (
             reduce.total(values, rows.ids, rows.groups),
-            reduce.count(rows.ids, rows.groups, rows.rows),
+            rows.count(),
         )
 
 
@@ -482,7 +492,7 @@ class BitAggregate(Tensors):
 
     def partial(self, rows: GroupRows) -> Any:
         values = integers(expanded(rows.columns[0], rows.rows))
-        counts = reduce.count(rows.ids, rows.groups, rows.rows)
+        counts = rows.count()
         width = {sqltype.INT2: 16, sqltype.INT4: 32}.get(self.type.oid, 64)
         ones = [
             reduce.total((values >> bit) & 1, rows.ids, rows.groups) for bit in range(width)

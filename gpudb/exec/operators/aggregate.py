@@ -66,8 +66,12 @@ class Input:
     arguments: int
     filter: Predicates | None
 
-    def rows(self, batch: Batch, ids: Tensor | None, groups: int) -> GroupRows:
-        """The rows that reach the aggregate."""
+    def rows(
+        self, batch: Batch, ids: Tensor | None, groups: int,
+        known: dict[int, Tensor] | None = None,
+    ) -> GroupRows:
+        """The rows that reach the aggregate. ``known``: see GroupRows."""
+        given = ids
         if self.filter is not None:
             base = Batch(batch.columns, batch.rows, batch.capacity, batch.selection)
             numbered = _numbered(base)
@@ -84,6 +88,8 @@ class Input:
             valid = all_valid(*columns[: self.arguments])
             if valid is not None:
                 columns, ids, rows_left = _valid_rows(columns, ids, rows_left, valid)
+        if known is not None and ids is given and rows_left == batch.rows:
+            return GroupRows(columns, ids, groups, rows_left, known)
         return GroupRows(columns, ids, groups, rows_left)
 
 
@@ -168,7 +174,10 @@ class AggregateSink(Sink):
         index = torch.from_numpy(first)
         firsts = tuple(take_rows(column, index, batch.rows) for column in own)
         numbers = torch.from_numpy(ids)
-        states = [i.aggregate.partial(i.rows(batch, numbers, groups)) for i in self._inputs]
+        known: dict[int, Tensor] = {}
+        states = [
+            i.aggregate.partial(i.rows(batch, numbers, groups, known)) for i in self._inputs
+        ]
         return Partial(firsts, groups, states)
 
     def push(self, item: Any) -> bool:
