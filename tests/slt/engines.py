@@ -88,6 +88,8 @@ class Embedded:
                 cursor.execute(sql)
         except SqlError as error:
             return Outcome(sqlstate=error.sqlstate, message=error.message)
+        except Exception as error:  # a fault of the engine fails this record, not the run
+            return Outcome(sqlstate="XX000", message=f"{type(error).__name__}: {error}")
         result = cursor.result
         if result is None:
             return Outcome()
