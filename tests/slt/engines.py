@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 INTEGERS = {20, 21, 23, 26}
 NUMBERS = {700, 701, 1700}
+STATEMENT_SECONDS_MAX = 30
+"""A statement that runs longer fails with 57014, so that its record is named."""
 TIMES = {1082, 1083, 1114, 1184, 1266, 1186}
 
 
@@ -74,7 +76,9 @@ class Embedded:
         self.config = config
         self._directory = tempfile.TemporaryDirectory(prefix="gpudb-slt-")
         self._connection = gpudb.connect(
-            self._directory.name, threads=config.threads, settings=config.settings
+            self._directory.name,
+            threads=config.threads,
+            settings={"statement_timeout": str(STATEMENT_SECONDS_MAX * 1000), **config.settings},
         )
 
     def run(self, sql: str) -> Outcome:
@@ -117,6 +121,7 @@ class Server:
             connection.execute(f"CREATE DATABASE {self._database}")
         self._connection = psycopg.connect(dsn, autocommit=True, dbname=self._database)
         self._connection.execute("SET TimeZone TO 'UTC'")
+        self._connection.execute(f"SET statement_timeout TO '{STATEMENT_SECONDS_MAX}s'".encode())
         if self.name == "gpudb":
             for name, value in config.settings.items():
                 self._connection.execute("SELECT set_config(%s, %s, false)", (name, value))
