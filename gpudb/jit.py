@@ -32,7 +32,9 @@ def configure(*, directory: Path | None = None, is_enabled: bool | None = None) 
 
 
 def _numba() -> Any:
-    import numba
+    import numba as module
+
+    numba: Any = module
 
     if not _state["is_prepared"]:
         directory = _state["directory"] or Path.home() / ".cache" / "gpudb" / "kernels"

@@ -114,7 +114,8 @@ def _by_function(
             context, replace(result, type=SqlType(node.type.oid)), node.type,
             is_explicit=node.is_explicit,
         )
-    return replace(result, type=node.type)
+    converted: Column = replace(result, type=node.type)
+    return converted
 
 
 def _by_text(context: EvaluationContext, node: Cast, column: Column) -> Column:

@@ -35,7 +35,7 @@ from gpudb.exec.program import Op, Program, Step, Test, compile_program
 from gpudb.expr import BooleanTest, DistinctFrom, Expr, Function, InList, Truth
 from gpudb.kernels import order
 from gpudb.kernels.select import choose, is_all, is_any, rows_of, true_mask
-from gpudb.sqltype import BOOLEAN
+from gpudb.sqltype import BOOLEAN, SqlType
 
 _SEQUENCE_BITS = 40
 
@@ -205,7 +205,7 @@ def _passes(column: Column, test: Test) -> Tensor:
     return true if test is Test.TRUE else ~true
 
 
-# --- operations ----------------------------------------------------------------------------------
+# --- operations ------------------------------------------------------------
 
 
 def _call(context: EvaluationContext, step: Step, arguments: Sequence[Column]) -> Column:
@@ -220,7 +220,8 @@ def call(
     if body is None:
         raise errors.FeatureNotSupported(f"function {function.name} is not supported")
     if not function.is_strict:
-        return replace(body.body(context, *arguments), type=step.type)
+        result: Column = body.body(context, *arguments)
+        return replace(result, type=step.type)
     valid = all_valid(*arguments)
     if valid is not None and valid.shape[0] == 1:
         if not bool(valid[0]):
@@ -231,9 +232,8 @@ def call(
     return strictly(result, valid, step.type)
 
 
-def strictly(result: Column, valid: Tensor | None, type_: object) -> Column:
+def strictly(result: Column, valid: Tensor | None, type_: SqlType) -> Column:
     """A function's result, NULL besides where ``valid`` (bool R) is false."""
-    assert not isinstance(type_, int)
     if valid is None:
         return replace(result, type=type_)
     if result.rows == 1 and valid.shape[0] != 1:
@@ -267,8 +267,9 @@ def _connected(arguments: Sequence[Column], *, is_and: bool) -> Column:
             unknown = ~column.valid if unknown is None else unknown | ~column.valid
         decided = here if decided is None else decided | here
     assert decided is not None and unknown is not None
-    decided, unknown = torch.broadcast_tensors(decided, unknown)
-    return boolean_column(BOOLEAN, ~decided if is_and else decided, decided | ~unknown)
+    valid = decided | ~unknown
+    value = (~decided if is_and else decided).expand(valid.shape[0])
+    return boolean_column(BOOLEAN, value, valid)
 
 
 def _not(context: EvaluationContext, step: Step, arguments: Sequence[Column]) -> Column:

@@ -212,10 +212,10 @@ class PipelineRun:
                     return task
             busy = len(self._running) + len(self._waiting)
             if busy < self._limit:
-                task = self._next_task()
-                if task is not None:
-                    self._running.add(task)
-                    return task
+                fresh = self._next_task()
+                if fresh is not None:
+                    self._running.add(fresh)
+                    return fresh
             for task in self._waiting:
                 if task.progress is Progress.MORE:
                     self._waiting.remove(task)

@@ -33,7 +33,7 @@ ARRAY_ITEMS_MAX = 134_217_727
 Compare = Callable[[EvaluationContext, Column, Column], Column]
 
 
-# --- lists of constants ---------------------------------------------------------------------------
+# --- lists of constants ------------------------------------------------------------
 
 
 def in_constants(argument: Column, items: Sequence[Column]) -> Column | None:
@@ -76,7 +76,7 @@ def joint_rows(context: EvaluationContext, arguments: Sequence[Column]) -> int:
     return 1 if all(column.rows == 1 for column in arguments) else context.rows
 
 
-# --- arrays -----------------------------------------------------------------------------------------
+# --- arrays ------------------------------------------------------------
 
 
 def item_columns(value: ArrayValue, context: EvaluationContext) -> list[Column]:
@@ -130,7 +130,8 @@ def array_construct(
     if not lists:
         return host_column(step.type, [ArrayValue(element, ())])
     if not nested:
-        return host_column(step.type, [ArrayValue.of(element, row) for row in zip(*lists, strict=True)])
+        values = [ArrayValue.of(element, row) for row in zip(*lists, strict=True)]
+        return host_column(step.type, values)
     return host_column(step.type, [_nested(element, row) for row in zip(*lists, strict=True)])
 
 
@@ -209,7 +210,7 @@ def _slice(array: ArrayValue, lowers: list[Any], uppers: list[Any]) -> ArrayValu
     return ArrayValue(array.element_oid, tuple(cut.ravel()), lengths, (1,) * len(lengths))
 
 
-# --- rows -------------------------------------------------------------------------------------------
+# --- rows ------------------------------------------------------------
 
 
 def row_construct(context: EvaluationContext, step: Step, arguments: Sequence[Column]) -> Column:

@@ -24,6 +24,7 @@ from gpudb.column import (
     to_values,
     validity,
 )
+from gpudb.kernels import decimal
 from gpudb.layout import Kind, Layout
 
 
@@ -33,9 +34,9 @@ def concat(pieces: Sequence[tuple[Column, int]]) -> Column:
     if len(columns) == 1:
         return columns[0]
     kinds = {column.layout.kind for column in columns}
-    if Kind.HOST in kinds and len(kinds) > 1 or kinds - {Kind.TEXT, Kind.DICTIONARY} and (
+    if (Kind.HOST in kinds and len(kinds) > 1) or (kinds - {Kind.TEXT, Kind.DICTIONARY} and (
         len(kinds) > 1 and kinds != {Kind.DECIMAL, Kind.DECIMAL128}
-    ):
+    )):
         return _as_objects(columns)
     if Kind.HOST in kinds:
         objects = np.concatenate([c.objects for c in columns if c.objects is not None])
@@ -113,6 +114,21 @@ def _decimals(columns: Sequence[Column]) -> Column:
 
 
 def _rescaled(columns: Sequence[Column]) -> Column:
+    """Decimals of several scales or with display scales of their rows."""
+    scale = max(c.scale for c in columns)
+    aligned = [decimal.rescaled(c, scale) for c in columns]
+    narrow = [c for c in aligned if c is not None and c.layout.kind is Kind.DECIMAL]
+    if len(narrow) == len(columns):
+        shown = [
+            c.data[-1] if c.layout.has_row_scale
+            else torch.full((c.rows,), scale, dtype=torch.int16) for c in narrow
+        ]
+        lo, hi = _bounds(narrow)
+        data = (torch.cat([integers(c) for c in narrow]), torch.cat(shown))
+        return Column(
+            columns[0].type, layout.DECIMAL64_ROW_SCALE, data, _valid(narrow), scale=scale,
+            lo=lo, hi=hi,
+        )
     values = [
         value if ok else None
         for column in columns

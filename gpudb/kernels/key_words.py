@@ -25,7 +25,6 @@ from gpudb.catalog import types
 from gpudb.column import (
     INT64_MAX,
     Column,
-    byte_strings,
     decimals,
     integers,
     to_values,
@@ -36,6 +35,7 @@ from gpudb.layout import Kind
 Words = npt.NDArray[np.int64]
 Recoding = Callable[[Words], Words]
 NO_MATCH = -1
+_BLANK = 32
 
 _DICTIONARIES_MAX = 256
 """Dictionaries whose translation an encoder remembers."""
@@ -50,6 +50,7 @@ class KeyEncoder:
         self._texts: TextNumbers | None = None
         self._translations: dict[int, Words] = {}
         self._recoding: Recoding | None = None
+        self._magnitude = 0
 
     def take_recoding(self) -> Recoding | None:
         """How earlier words must be rewritten since the last call, None = not at all."""
@@ -111,6 +112,8 @@ class KeyEncoder:
                 return values, None
             self._scale = column.scale
         if column.scale == self._scale:
+            if is_new:
+                self._note(column, values)
             return values, None
         if column.scale > self._scale:
             power = 10 ** (column.scale - self._scale)
@@ -120,31 +123,41 @@ class KeyEncoder:
             if column.valid is not None:
                 rest = np.where(column.valid.cpu().numpy(), rest, 0)
             if not is_new or not rest.any():
+                if is_new:
+                    self._note(column, values)
                 return quotient, rest != 0
             return self._grown_scale(column, values)
         factor = 10 ** (self._scale - column.scale)
         limit = INT64_MAX // factor
         fits = np.abs(values) <= limit if limit else values == 0
+        if is_new:
+            self._magnitude = INT64_MAX
         if not is_new or fits.all():
             return np.where(fits, values, 0) * min(factor, INT64_MAX), ~fits
         self._to_values()
         return self._object_words(column, is_new=True), None
+
+    def _note(self, column: Column, values: Words) -> None:
+        """Remember how large the words get."""
+        if column.lo is not None and column.hi is not None:
+            largest = max(abs(column.lo), abs(column.hi))
+        else:
+            largest = int(np.abs(values).max()) if len(values) else 0
+        self._magnitude = max(self._magnitude, largest)
 
     def _grown_scale(
         self, column: Column, values: Words
     ) -> tuple[Words, npt.NDArray[np.bool_] | None]:
         assert self._scale is not None
         factor = 10 ** (column.scale - self._scale)
-        if factor > 10**9:
+        if self._magnitude * factor > INT64_MAX:
             self._to_values()
             return self._object_words(column, is_new=True), None
-        old_scale = self._scale
+        self._note(column, values)
 
         def recode(words: Words) -> Words:
-            limit = INT64_MAX // factor
-            if len(words) and int(np.abs(words).max()) > limit:
-                raise OverflowError(old_scale)
-            return words * factor
+            scaled: Words = words * factor
+            return scaled
 
         self._recoding = recode
         self._scale = column.scale
@@ -178,13 +191,14 @@ class KeyEncoder:
                 self._translations[dictionary.id] = table
         if not len(table):
             return np.zeros(column.rows, np.int64)
-        return table[column.data[0].cpu().numpy()]
+        words: Words = table[column.data[0].cpu().numpy()]
+        return words
 
     def _text_words(self, column: Column, *, is_new: bool) -> Words:
-        if column.type.oid == sqltype.BPCHAR:
-            return self._numbers(_trimmed(column, byte_strings(column)), is_new=is_new)
         texts = self._text_table()
         starts, lengths, data = (buffer.cpu().numpy() for buffer in column.data)
+        if column.type.oid == sqltype.BPCHAR:
+            lengths = trimmed_lengths(starts, lengths, data)
         return texts.insert(starts, lengths, data) if is_new else texts.find(starts, lengths, data)
 
     def _numbers(self, values: list[bytes], *, is_new: bool) -> Words:
@@ -265,6 +279,21 @@ def _hashable(key: Any) -> Any:
 
 def _numbered(known: dict[Any, int], values: Iterable[Any], rows: int) -> Words:
     return np.fromiter((known.setdefault(v, len(known)) for v in values), np.int64, rows)
+
+
+def trimmed_lengths(
+    starts: Words, lengths: npt.NDArray[np.int32], data: npt.NDArray[np.uint8]
+) -> npt.NDArray[np.int32]:
+    """The lengths without trailing blanks (R)."""
+    if not len(data):
+        return lengths
+    found = lengths.copy()
+    while True:
+        last = np.maximum(starts + found - 1, 0)
+        is_blank = (found > 0) & (data[np.minimum(last, len(data) - 1)] == _BLANK)
+        if not is_blank.any():
+            return found
+        found -= is_blank
 
 
 def _trimmed(column: Column, values: list[bytes]) -> list[bytes]:

@@ -17,8 +17,9 @@ from torch import Tensor
 
 from gpudb import keys, sqltype
 from gpudb.catalog import types
-from gpudb.column import Column, byte_strings, decimals, expand, integers, to_values
+from gpudb.column import Column, decimals, expand, integers, to_values
 from gpudb.kernels.concat import concat
+from gpudb.kernels.key_words import trimmed_lengths
 from gpudb.layout import Dictionary, Kind
 
 _SIGN = -(2**63)
@@ -74,7 +75,7 @@ def _dictionary_ranks(column: Column) -> Tensor:
     assert dictionary is not None
     codes = column.data[0].to(torch.int64)
     is_padded = column.type.oid == sqltype.BPCHAR
-    if dictionary.is_sorted and not is_padded or not len(dictionary):
+    if (dictionary.is_sorted and not is_padded) or not len(dictionary):
         return codes
     ranks = entry_ranks(dictionary, is_padded=is_padded)
     return torch.from_numpy(ranks).to(codes.device).index_select(0, codes)
@@ -104,11 +105,14 @@ def _text_words(column: Column) -> list[Tensor]:
     """Big-endian eight-byte pieces, then the length."""
     lengths = column.data[1].to(torch.int64)
     valid = column.valid
+    if column.type.oid == sqltype.BPCHAR:
+        trimmed = trimmed_lengths(*(buffer.numpy() for buffer in column.data))
+        lengths = torch.from_numpy(trimmed).to(torch.int64)
     longest = int(lengths.max()) if lengths.shape[0] else 0
-    if column.type.oid == sqltype.BPCHAR or longest > _PREFIX_BYTES_MAX:
-        values = byte_strings(column)
-        if column.type.oid == sqltype.BPCHAR:
-            values = [value.rstrip(b" ") for value in values]
+    if longest > _PREFIX_BYTES_MAX:
+        raw = column.data[2].numpy().tobytes()
+        pairs = zip(column.data[0].tolist(), lengths.tolist(), strict=True)
+        values = [raw[start : start + length] for start, length in pairs]
         if valid is not None:
             values = [v if ok else b"" for v, ok in zip(values, valid.tolist(), strict=True)]
         return [torch.from_numpy(dense_ranks(values))]

@@ -54,7 +54,7 @@ def extreme(
     return found.scatter_reduce_(0, ids, values, kind, include_self=True)
 
 
-def grown(values: Tensor, groups: int, fill: int | float = 0) -> Tensor:
+def grown(values: Tensor, groups: int, fill: float = 0) -> Tensor:
     """The tensor lengthened to ``groups`` elements."""
     missing = groups - values.shape[0]
     if missing <= 0:

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from gpudb.column import Column, expand, integers, take_rows
+from gpudb.kernels import decimal
 from gpudb.kernels.concat import concat
-from gpudb.layout import INT64, Kind
+from gpudb.layout import DECIMAL64, DECIMAL64_ROW_SCALE, INT64, Kind
 
 
 def rows_of(mask: Tensor) -> Tensor:
@@ -91,33 +92,64 @@ def choose(columns: Sequence[Column], choice: Tensor, rows: int) -> Column:
 
 def _choose_numbers(columns: Sequence[Column], choice: Tensor, rows: int) -> Column | None:
     """``choose`` for plain numbers, without the copy of a concatenation."""
+    if len(columns) > 3:
+        return None
+    if all(c.layout.kind is Kind.DECIMAL for c in columns):
+        return _choose_decimals(columns, choice, rows)
     first = columns[0]
     kind = first.layout.kind
-    if kind not in (Kind.INT, Kind.DECIMAL, Kind.FLOAT, Kind.BOOL) or len(columns) > 3 or any(
-        c.layout.kind is not kind or c.scale != first.scale or c.layout.has_row_scale
-        for c in columns
+    if kind not in (Kind.INT, Kind.FLOAT, Kind.BOOL) or any(
+        c.layout.kind is not kind for c in columns
     ):
         return None
-    is_integer = kind in (Kind.INT, Kind.DECIMAL)
+    is_integer = kind is Kind.INT
     parts = [integers(c) if is_integer else c.data[0] for c in columns]
     if len({part.dtype for part in parts}) > 1:
         return None
-    values = parts[0].expand(rows)
-    nullable = any(c.valid is not None for c in columns)
-    valid = None
-    if nullable:
-        ones = torch.ones(1, dtype=torch.bool, device=choice.device)
-        masks = [ones if c.valid is None else c.valid for c in columns]
-        valid = masks[0].expand(rows)
-    for number, part in enumerate(parts[1:], 1):
-        here = choice == number
-        values = torch.where(here, part, values)
-        if valid is not None:
-            valid = torch.where(here, masks[number], valid)
+    values = _chosen(parts, choice, rows)
+    valid = _chosen_valid(columns, choice, rows)
     lo, hi = joint_bounds(columns) if is_integer else (None, None)
-    layout = replace(INT64, kind=kind) if is_integer else first.layout
+    layout = INT64 if is_integer else first.layout
     return replace(
         first, layout=layout, data=(values,), valid=valid, base=0, step=1, lo=lo, hi=hi
+    )
+
+
+def _chosen(parts: Sequence[Tensor], choice: Tensor, rows: int) -> Tensor:
+    values = parts[0].expand(rows)
+    for number, part in enumerate(parts[1:], 1):
+        values = torch.where(choice == number, part, values)
+    return values
+
+
+def _chosen_valid(columns: Sequence[Column], choice: Tensor, rows: int) -> Tensor | None:
+    if all(c.valid is None for c in columns):
+        return None
+    ones = torch.ones(1, dtype=torch.bool, device=choice.device)
+    return _chosen([ones if c.valid is None else c.valid for c in columns], choice, rows)
+
+
+def _choose_decimals(columns: Sequence[Column], choice: Tensor, rows: int) -> Column | None:
+    """Scaled integers at the largest scale, each row with its own display scale."""
+    scale = max(c.scale for c in columns)
+    aligned = [decimal.rescaled(c, scale) for c in columns]
+    present = [c for c in aligned if c is not None and c.layout.kind is Kind.DECIMAL]
+    if len(present) < len(columns):
+        return None
+    values = _chosen([integers(c) for c in present], choice, rows)
+    valid = _chosen_valid(present, choice, rows)
+    lo, hi = joint_bounds(present)
+    if not any(c.layout.has_row_scale for c in present):
+        return Column(
+            columns[0].type, DECIMAL64, (values,), valid, scale=scale, lo=lo, hi=hi
+        )
+    shown = [
+        c.data[-1] if c.layout.has_row_scale else torch.tensor([scale], dtype=torch.int16)
+        for c in present
+    ]
+    return Column(
+        columns[0].type, DECIMAL64_ROW_SCALE, (values, _chosen(shown, choice, rows)), valid,
+        scale=scale, lo=lo, hi=hi,
     )
 
 

@@ -126,7 +126,7 @@ class TextNumbers:
     def find(self, starts: Positions, lengths: Lengths, data: Bytes) -> Positions:
         """The numbers (R) of byte strings, -1 for unknown ones."""
         if self._dict is not None:
-            if not _number.is_worthwhile(len(starts)) or len(starts) < 4 * jit.SMALL_ROWS:
+            if not _number.is_worthwhile(len(starts)):
                 get = self._dict.get
                 raw = data.tobytes()
                 return np.fromiter(

@@ -7,6 +7,9 @@ import importlib
 MODULES = (
     "access",
     "addresses",
+    "aggregates",
+    "aggregates_ordered",
+    "aggregates_statistics",
     "arithmetic",
     "array",
     "catalog_info",

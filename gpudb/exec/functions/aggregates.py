@@ -18,6 +18,7 @@ from torch import Tensor
 
 from gpudb import errors, sqltype
 from gpudb.catalog.functions import aggregate
+from gpudb.catalog.types.numeric import EXACT
 from gpudb.column import (
     Column,
     booleans,
@@ -42,8 +43,8 @@ from gpudb.sqltype import SqlType
 class GroupRows:
     """Rows for an aggregate: argument columns (``rows`` rows or constants) and group numbers.
 
-    ``ids`` int64 (R), None when there is one group; ``known`` is shared by the aggregates of a batch
-    (and keeps the tensors alive whose identity is the key).
+    ``ids`` int64 (R), None when there is one group; ``known`` is shared by the aggregates of a
+    batch (and keeps the tensors alive whose identity is the key).
     """
 
     columns: tuple[Column, ...]
@@ -127,7 +128,7 @@ def expanded(column: Column, rows: int) -> Column:
     return expand(column, rows)
 
 
-# --- exact sums -------------------------------------------------------------------------------------
+# --- exact sums ------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -177,7 +178,9 @@ def exact_state(column: Column, rows: GroupRows) -> ExactState:
     return ExactState(limbs, counts, column.scale, shown_scales, {})
 
 
-def merge_exact(state: ExactState | None, part: ExactState, ids: Tensor, groups: int) -> ExactState:
+def merge_exact(
+    state: ExactState | None, part: ExactState, ids: Tensor, groups: int
+) -> ExactState:
     if state is None:
         empty = torch.zeros(0, dtype=torch.int64)
         state = ExactState([empty, empty.clone()], empty, part.scale, empty, {})
@@ -223,7 +226,7 @@ def exact_decimals(state: ExactState, groups: int) -> list[Decimal | None]:
 def _shown(value: Decimal, scale: int) -> Decimal:
     if not value.is_finite():
         return value
-    return value.quantize(Decimal(1).scaleb(-scale), context=decimal_math.EXACT)
+    return value.quantize(Decimal(1).scaleb(-scale), context=EXACT)
 
 
 @aggregate("sum(int2)", "sum(int4)", fallible=True)
@@ -279,7 +282,7 @@ class SumMoney(ExactSum):
         return integer_column(self.type, sums, presence(state.counts))
 
 
-# --- floats, intervals -------------------------------------------------------------------------------
+# --- floats, intervals ------------------------------------------------------------
 
 
 class FloatSum(Tensors):
@@ -357,7 +360,7 @@ class AverageInterval(IntervalSum):
         return replace(found, type=self.type, valid=presence(counts))
 
 
-# --- least and greatest ------------------------------------------------------------------------------
+# --- least and greatest ------------------------------------------------------------
 
 _FAST_KINDS = (Kind.INT, Kind.DECIMAL, Kind.BOOL)
 
@@ -416,7 +419,8 @@ class ExtremeAggregate(Aggregate):
             state = _taken(state, torch.cat(
                 (torch.arange(state.rows), torch.full((short,), -1, dtype=torch.int64))
             ))
-        return replace(state, type=self.type)
+        found: Column = replace(state, type=self.type)
+        return found
 
 
 def _number_state(column: Column, values: Tensor, present: Tensor) -> Column:
@@ -457,7 +461,7 @@ class Maximum(ExtremeAggregate):
     is_greatest = True
 
 
-# --- booleans and bits -------------------------------------------------------------------------------
+# --- booleans and bits ------------------------------------------------------------
 
 
 class BooleanAggregate(Tensors):

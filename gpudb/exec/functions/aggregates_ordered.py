@@ -66,7 +66,7 @@ class Gathering(Aggregate):
     def result(self, state: Any, groups: int) -> Column:
         columns, begins = self.grouped(state, groups)
         lists = [to_values(column) for column in columns]
-        found = []
+        found: list[Any] = []
         for start, stop in zip(begins[:-1].tolist(), begins[1:].tolist(), strict=True):
             if start == stop:
                 found.append(None)
@@ -115,13 +115,13 @@ class ArrayOfArrays(Gathering):
 
 @aggregate("string_agg(text,text)", "string_agg(bytea,bytea)")
 class StringAgg(Gathering):
-    """The values with each one's delimiter before it, but for the first; NULL values are left out."""
+    """The values with each one's delimiter before it, but for the first; NULLs are left out."""
 
     skips_nulls = False
 
     def value(self, lists: list[list[Any]]) -> Any:
         empty: Any = b"" if self.type.oid == sqltype.BYTEA else ""
-        pieces = []
+        pieces: list[Any] = []
         for value, delimiter in zip(*lists, strict=True):
             if value is None:
                 continue
@@ -177,7 +177,7 @@ class JsonObjectAgg(JsonAggregate):
         return self.finished("{ " + ", ".join(pairs) + " }")
 
 
-# --- ordered sets --------------------------------------------------------------------------------------
+# --- ordered sets ------------------------------------------------------------
 
 
 class OrderedSet(Gathering):
@@ -296,7 +296,9 @@ class Hypothetical(OrderedSet):
 
     skips_nulls = False
 
-    def standing(self, state: Any, groups: int) -> tuple[Positions, Positions, Positions, Positions]:
+    def standing(
+        self, state: Any, groups: int
+    ) -> tuple[Positions, Positions, Positions, Positions]:
         """For each group: rows before, rows before or equal (itself counted), distinct keys before,
         rows.
         """

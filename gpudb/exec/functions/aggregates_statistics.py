@@ -19,6 +19,7 @@ from torch import Tensor
 
 from gpudb import errors
 from gpudb.catalog.functions import aggregate
+from gpudb.catalog.types.numeric import EXACT, display_scale
 from gpudb.column import (
     Column,
     floats,
@@ -46,7 +47,7 @@ Floats = npt.NDArray[np.float64]
 SEQUENTIAL_GROUPS_MAX = 1024
 """Up to so many groups a batch's sums are formed in row order, exactly as PostgreSQL forms them."""
 
-# --- exact -------------------------------------------------------------------------------------------
+# --- exact ------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -100,7 +101,7 @@ class ExactVariance(Aggregate):
     def _value(self, sum_: Decimal, squares: Decimal, count: int) -> Decimal:
         if not sum_.is_finite():
             return decimal_math.NAN
-        exact = decimal_math.EXACT
+        exact = EXACT
         spread = exact.subtract(
             exact.multiply(Decimal(count), squares), exact.multiply(sum_, sum_)
         )
@@ -110,7 +111,7 @@ class ExactVariance(Aggregate):
         variance = decimal_math.divide(spread, Decimal(divisor))
         if not self.is_root:
             return variance
-        scale = decimal_math.display_scale(variance)
+        scale = display_scale(variance)
         radicand = decimal_math.unscaled(variance) * 10**scale
         return decimal_math.scaled((math.isqrt(4 * radicand) + 1) // 2, scale)
 
@@ -139,12 +140,12 @@ class DeviationPopulation(ExactVariance):
     is_root = True
 
 
-# --- floats ------------------------------------------------------------------------------------------
+# --- floats ------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class FloatMoments:
-    """Per group: count, sum and squared deviations of x, and of y and their product if there is one."""
+    """Per group: count, sums, squared deviations; with two arguments also of their product."""
 
     count: Floats
     sums: list[Floats]

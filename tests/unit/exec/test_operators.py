@@ -5,15 +5,25 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+from plans import (
+    BOOL,
+    INT4,
+    INT8,
+    NUMERIC,
+    TEXT,
+    MemoryStorage,
+    aggregate,
+    call,
+    literal,
+    new_field,
+    ref,
+    run,
+)
 
 from gpudb import errors
 from gpudb.expr import SortKey
 from gpudb.optimizer import physical
 from gpudb.optimizer.logical import Assignment, JoinKind, SetKind
-
-from plans import (
-    BOOL, INT4, INT8, NUMERIC, TEXT, MemoryStorage, aggregate, call, literal, new_field, ref, run,
-)
 
 CONFIGURATIONS = [(1, 1), (1, 3), (2, 1), (2, 2), (2, 7), (1, 262144), (2, 262144)]
 
@@ -266,8 +276,9 @@ def test_errors_reach_the_consumer(storage, how):
 
 def test_back_pressure_and_early_stop(storage):
     scan = numbers(storage, list(range(1000)))
-    from gpudb.exec.executor import Executor
     from plans import context
+
+    from gpudb.exec.executor import Executor
 
     executor = Executor(storage, threads=2)
     stream = executor.run(scan, context(batch_rows=1))

@@ -5,16 +5,23 @@ from __future__ import annotations
 import random
 
 import pytest
+from plans import FLOAT8, INT4, INT8, TEXT, MemoryStorage, literal, new_field, ref, run
 
-from gpudb.expr import (
-    DEFAULT_FRAME, BoundKind, Frame, FrameBound, FrameExclusion, FrameUnit, Function, SortKey,
-    Volatility, WindowCall,
-)
 from gpudb.catalog import types
+from gpudb.expr import (
+    DEFAULT_FRAME,
+    BoundKind,
+    Frame,
+    FrameBound,
+    FrameExclusion,
+    FrameUnit,
+    Function,
+    SortKey,
+    Volatility,
+    WindowCall,
+)
 from gpudb.optimizer import physical
 from gpudb.optimizer.logical import WindowItem
-
-from plans import FLOAT8, INT4, INT8, TEXT, MemoryStorage, literal, new_field, ref, run
 
 
 def item(key, *arguments, type, scan, frame=DEFAULT_FRAME, partition=(), order=(), is_aggregate=False):
