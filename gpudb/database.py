@@ -75,6 +75,10 @@ class Database:
 
     def __init__(self, directory: Path, options: Options | None = None) -> None:
         options = options or Options()
+        self.server_settings = {
+            name: settings.canonical(settings.find(name), value)
+            for name, value in (options.settings or {}).items()
+        }
         functions.load()
         commands.load()
         self.options = options
@@ -135,7 +139,7 @@ class Database:
             raise errors.ObjectNotInPrerequisiteState(
                 f'database "{name}" is not currently accepting connections'
             )
-        defaults = {**(self.options.settings or {})}
+        defaults = dict(self.server_settings)
         for item in (*database.settings, *role.settings):
             setting, _, value = item.partition("=")
             defaults[setting] = value

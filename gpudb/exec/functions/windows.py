@@ -138,7 +138,7 @@ def lead(rows: WindowRows, call: WindowCall, columns: Sequence[Column]) -> Colum
     return _shifted(rows, call, columns, 1)
 
 
-# --- positions in the frame -------------------------------------------------------------------------
+# --- positions in the frame ------------------------------------------------------------
 
 
 def _holes(rows: WindowRows) -> tuple[Positions, Positions, Positions, Positions]:
