@@ -496,7 +496,7 @@ class _Domain:
 
     def _push_sort(self, plan: logical.Sort) -> tuple[Plan, Columns]:
         source, columns = self.push(plan.input)
-        return logical.Sort(source, self._bound(plan.keys, columns)), columns
+        return logical.Sort(source, tuple(self._bound(key, columns) for key in plan.keys)), columns
 
     def _push_distinct(self, plan: logical.Distinct) -> tuple[Plan, Columns]:
         source, columns = self.push(plan.input)
