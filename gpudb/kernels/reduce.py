@@ -89,10 +89,13 @@ def split(sums: Tensor) -> Limbs:
 
 
 def add_limbs(into: Limbs, part: Limbs, ids: Tensor, groups: int) -> Limbs:
-    """Add the sums of a part's groups, which are numbered ``ids`` in the whole."""
+    """Add the sums of a part's groups, which are numbered ``ids`` in the whole, in place.
+
+    A part's lower digits are below 2**32, so that 2**31 parts can be added before digits overflow.
+    """
     size = max(len(into), len(part))
-    left = _padded(normalized(into), size)
-    right = _padded(part, size)
+    left = into if len(into) == size else _padded(into, size)
+    right = _padded(normalized(part), size)
     return [
         grown(a, groups).scatter_add_(0, ids, b) for a, b in zip(left, right, strict=True)
     ]
@@ -101,8 +104,8 @@ def add_limbs(into: Limbs, part: Limbs, ids: Tensor, groups: int) -> Limbs:
 def _padded(limbs: Limbs, size: int) -> Limbs:
     """The same numbers in more digits: the sign moves up."""
     if len(limbs) == size:
-        return [limb.clone() for limb in limbs]
-    low, high = limbs[0] , limbs[1]
+        return limbs
+    low, high = limbs[0], limbs[1]
     carried = high + (low >> 32)
     sign = carried >> 32
     return [low & _LOW, carried & _LOW, sign & _LOW, sign >> 32]

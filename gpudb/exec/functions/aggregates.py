@@ -22,6 +22,7 @@ from gpudb.catalog.types.numeric import EXACT
 from gpudb.column import (
     Column,
     booleans,
+    decimal_column,
     floats,
     from_values,
     host_column,
@@ -265,12 +266,30 @@ class AverageToNumeric(ExactSum):
     """avg of integers and numerics, with the decimals of PostgreSQL's division."""
 
     def result(self, state: ExactState, groups: int) -> Column:
+        quotients = self._divided(state)
+        if quotients is not None:
+            return quotients
         found: list[Decimal | None] = []
         for value, rows in zip(
             exact_decimals(state, groups), state.counts.tolist(), strict=True
         ):
             found.append(None if value is None else decimal_math.divide(value, Decimal(rows)))
         return from_values(self.type, DECIMAL64, found)
+
+
+    def _divided(self, state: ExactState) -> Column | None:
+        """The quotients column-wise, None when some sum is too large for that."""
+        sums = None if state.host else reduce.to_int64(state.limbs)
+        if sums is None:
+            return None
+        of = decimals.Bounds(
+            int(sums.min()) if len(sums) else 0, int(sums.max()) if len(sums) else 0
+        )
+        valid = presence(state.counts)
+        left = decimals.narrow_column(
+            self.type, sums, state.scale, valid, of=of, scales=state.shown
+        )
+        return decimals.divide(left, decimal_column(self.type, state.counts, 0))
 
 
 @aggregate("sum(money)", fallible=True)
