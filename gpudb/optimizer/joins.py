@@ -149,6 +149,7 @@ def join(
     right: Physical,
     condition: Expr,
     mark: Field | None = None,
+    *,
     rows: float | None = None,
 ) -> Physical:
     """The physical join of two planned inputs; its output order of columns is its own."""
@@ -158,10 +159,10 @@ def join(
     else:
         parts = take_apart(condition, left_ids, right_ids)
     if parts is None or not parts.keys:
-        return _nested_loop(estimator, kind, left, right, condition, mark, rows)
+        return _nested_loop(estimator, kind, left, right, condition, mark=mark, rows=rows)
     if rows is None:
         rows = _join_rows(estimator, kind, left, right, parts)
-    return _hash_join(estimator, kind, left, right, parts, mark, rows)
+    return _hash_join(estimator, kind, left, right, parts, mark=mark, rows=rows)
 
 
 def _estimate(estimator: Estimator, rows: float, own: float, *sides: Physical) -> Estimate:
@@ -175,6 +176,7 @@ def _hash_join(
     left: Physical,
     right: Physical,
     parts: Condition,
+    *,
     mark: Field | None,
     rows: float,
 ) -> Physical:
@@ -205,6 +207,7 @@ def _nested_loop(
     left: Physical,
     right: Physical,
     condition: Expr,
+    *,
     mark: Field | None,
     rows: float | None,
 ) -> Physical:

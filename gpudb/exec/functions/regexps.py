@@ -513,9 +513,10 @@ def _nth_match(text: str, pattern: str, start: int, nth: int, flags: str, name: 
     examples=(("regexp_instr('ABCDEF', 'c(.)(..)', 1, 1, 0, 'i')", "3"),),
 )
 def position_of_match(
-    text: str, pattern: str, start: int = 1, nth: int = 1, end_option: int = 0, flags: str = "",
-    group: int = 0,
+    text: str, pattern: str, start: int = 1, nth: int = 1, end_option: int = 0, *rest: Any
 ) -> int:
+    """``rest``: flags and the number of the group."""
+    flags, group = (*rest, *("", 0)[len(rest) :])
     if end_option not in (0, 1):
         raise errors.InvalidParameterValue(
             f'invalid value for parameter "endoption": {end_option}'

@@ -166,6 +166,7 @@ def _evaluate_rows(
     type_: SqlType,
     strict: bool,
     rows: int,
+    *,
     remembers: bool = True,
 ) -> Column:
     lists = [_values(column, rows) for column in columns]

@@ -41,7 +41,7 @@ def _readers(node: Node, shared: int) -> int:
 
 
 def _is_pure(plan: Plan) -> bool:
-    if isinstance(plan, logical.Insert | logical.Update | logical.Delete | logical.Recursive):
+    if isinstance(plan, logical.Insert | logical.Update | logical.Delete):
         return False
     if any(is_volatile(item) for item in children(plan, Expr)):
         return False

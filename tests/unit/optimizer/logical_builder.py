@@ -147,7 +147,9 @@ class Builder:
                 logical.AggregateItem(
                     self.field(name, BIGINT),
                     expr.AggregateCall(
-                        aggregate_function(function), arguments, BIGINT,
+                        aggregate_function(function),
+                        arguments,
+                        BIGINT,
                         is_star=function == "count*",
                     ),
                 )
