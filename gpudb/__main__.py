@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import sys
 from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -75,13 +76,12 @@ def _pairs(settings: tuple[str, ...]) -> list[tuple[str, str]]:
 @click.option("-c", "command", help="SQL to run.")
 @click.option("-f", "file", type=click.File("r", encoding="utf-8"), help="File of SQL to run.")
 @click.option("--threads", default=0, help="Worker threads; 0 = one a core.")
-def sql(data: Path, command: str | None, file: object, threads: int) -> None:
+def sql(data: Path, command: str | None, file: TextIO | None, threads: int) -> None:
     """Run SQL on a data directory without a server; without -c and -f reads standard input."""
     from gpudb import shell
 
     if command is None:
-        source = sys.stdin if file is None else file
-        command = source.read()  # type: ignore[attr-defined]
+        command = (sys.stdin if file is None else file).read()
     sys.exit(shell.run(data, command, sys.stdout, sys.stderr, threads=threads))
 
 

@@ -247,7 +247,7 @@ def function_texts() -> dict[int, tuple[str, str, str]]:
 
 @cache
 def language_oids() -> dict[str, int]:
-    return {name: oid for name, oid in _rows("pg_language", "lanname", "oid")}
+    return dict(_rows("pg_language", "lanname", "oid"))
 
 
 @cache

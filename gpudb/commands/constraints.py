@@ -146,7 +146,7 @@ def _bounds(session: Session, column: ColumnDef, added: tuple[SegmentRef, ...]) 
     if not lows or not highs:
         return []
     context = types.TypeContext()
-    literals = [codec.format(value, context) for value in (min(lows), max(highs))]  # type: ignore[type-var]
+    literals = [codec.format(value, context) for value in (min(lows), max(highs))]
     name = quoted(column.name)
     return [f"{name} BETWEEN '{literals[0]}' AND '{literals[1]}'"]
 

@@ -307,7 +307,7 @@ class TableBuilder:
                 raise errors.UndefinedObject(
                     f'there is no primary key for referenced table "{parent.name}"'
                 )
-            found = primary.columns
+            found: tuple[int, ...] = primary.columns
         else:
             found = tuple(_parent_attnum(parent, name) for name in target.columns)
             if parent.oid != self.oid and not any(set(c.columns) == set(found) for c in keys):

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from gpudb import expr
 from gpudb.expr import Expr
 from gpudb.optimizer import physical
-from gpudb.optimizer.logical import JoinKind, SetKind
+from gpudb.optimizer.logical import Assignment, JoinKind, SetKind
 from gpudb.optimizer.physical import Physical
 from gpudb.tree import map_children
 
@@ -65,18 +65,22 @@ class _Placement:
                 self.targets.setdefault(id(scan), []).append((filter_id, item))
 
     def rebuild(self, node: Physical) -> Physical:
-        changed = map_children(node, Physical, self.rebuild)
+        changed: Physical = map_children(node, Physical, self.rebuild)
         if id(node) in self.targets:
             filters = tuple(self.targets[id(node)])
-            return dataclasses.replace(changed, dynamic_filters=filters)
+            return _with_filters(changed, filters)
         if id(node) in self.published:
             filters = tuple(self.published[id(node)])
-            return dataclasses.replace(changed, dynamic_filters=filters)
-        assert isinstance(changed, Physical)
+            return _with_filters(changed, filters)
         return changed
 
 
-def _renamed(assignments: Sequence[physical.Assignment], wanted: int) -> int | None:
+def _with_filters(node: Physical, filters: tuple[tuple[int, int], ...]) -> Physical:
+    assert isinstance(node, physical.TableScan | physical.HashJoin)
+    return dataclasses.replace(node, dynamic_filters=filters)
+
+
+def _renamed(assignments: Sequence[Assignment], wanted: int) -> int | None:
     for item in assignments:
         if item.field.id == wanted:
             source = item.expression

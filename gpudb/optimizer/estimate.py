@@ -212,7 +212,9 @@ class Estimator:
         for part in expr.references(node):
             found = self._columns.get(part)
             total *= DEFAULT_DISTINCT if found is None else max(found.distinct, 1.0)
-        if isinstance(node, expr.Call) and ("extract" in node.function.key or "part" in node.function.key):
+        if isinstance(node, expr.Call) and any(
+            word in node.function.key for word in ("extract", "part")
+        ):
             total = min(total, 50.0)
         return max(min(total, rows), 1.0)
 
@@ -437,11 +439,15 @@ class Estimator:
         rest = max(1.0 - found.null_fraction - sum(found.common_fractions), 0.0)
         if not found.histogram:
             return common + rest * (guess if len(found.common_values) < found.distinct else 0.0)
-        hits = sum(1 for item in found.histogram if isinstance(item, bytes) and matcher.fullmatch(item))
+        hits = sum(
+            1 for item in found.histogram if isinstance(item, bytes) and matcher.fullmatch(item)
+        )
         share = hits / len(found.histogram)
         return common + rest * (share if share > 0 else min(guess, 0.5 / len(found.histogram)))
 
-    def join_selectivity(self, left: Expr, right: Expr, left_rows: float, right_rows: float) -> float:
+    def join_selectivity(
+        self, left: Expr, right: Expr, left_rows: float, right_rows: float
+    ) -> float:
         """The share of pairs with equal keys."""
         distinct = max(self.distinct(left, left_rows), self.distinct(right, right_rows))
         nulls = (1.0 - self.null_fraction(left)) * (1.0 - self.null_fraction(right))

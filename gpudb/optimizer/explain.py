@@ -86,7 +86,8 @@ def _aggregate_title(node: physical.HashAggregate) -> str:
 
 
 def _join_title(verb: str, kind: JoinKind) -> str:
-    return f"{verb}{_JOIN_NAMES[kind]}{' Join' if verb == 'Hash' or kind is not JoinKind.INNER else ''}"
+    needs_word = verb == "Hash" or kind is not JoinKind.INNER
+    return f"{verb}{_JOIN_NAMES[kind]}{' Join' if needs_word else ''}"
 
 
 _TITLES: dict[type[Physical], Callable[[Any], str]] = {

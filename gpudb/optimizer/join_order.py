@@ -443,7 +443,7 @@ class JoinOrder:
     def _class_keys(
         self, left: int, right: int
     ) -> list[tuple[EqualityClass, int, int, Expr, Expr]]:
-        found = []
+        found: list[tuple[EqualityClass, int, int, Expr, Expr]] = []
         for group in self.classes:
             one = next((item for item in group.members if item[0] & left), None)
             other = next((item for item in group.members if item[0] & right), None)

@@ -653,7 +653,7 @@ class BinaryReader:
     def _start(self, block: bytes) -> int:
         if not block.startswith(BINARY_SIGNATURE):
             raise errors.BadCopyFileFormat("COPY file signature not recognized")
-        flags, extension = struct.unpack_from("!ii", block, len(BINARY_SIGNATURE))
+        flags, extension = map(int, struct.unpack_from("!ii", block, len(BINARY_SIGNATURE)))
         if flags & (1 << 16):
             raise errors.BadCopyFileFormat("invalid COPY file header (WITH OIDS)")
         if flags & ~0xFFFF:

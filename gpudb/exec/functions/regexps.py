@@ -516,7 +516,8 @@ def position_of_match(
     text: str, pattern: str, start: int = 1, nth: int = 1, end_option: int = 0, *rest: Any
 ) -> int:
     """``rest``: flags and the number of the group."""
-    flags, group = (*rest, *("", 0)[len(rest) :])
+    flags: str = rest[0] if rest else ""
+    group: int = rest[1] if len(rest) > 1 else 0
     if end_option not in (0, 1):
         raise errors.InvalidParameterValue(
             f'invalid value for parameter "endoption": {end_option}'

@@ -1,8 +1,8 @@
 """INSERT, UPDATE, DELETE: rows into the transaction's write set.
 
-A statement never sees its own rows: readers were opened on its snapshot, and what is written becomes
-part of the table when the input has ended. A node yields the rows it wrote (INSERT) or its input's
-rows, for RETURNING; a root whose rows are only counted (QueryContext.counted) keeps none.
+A statement never sees its own rows: readers were opened on its snapshot, and what is written
+becomes part of the table when the input has ended. A node yields the rows it wrote (INSERT) or its
+input's rows, for RETURNING; a root whose rows are only counted (QueryContext.counted) keeps none.
 """
 
 from __future__ import annotations

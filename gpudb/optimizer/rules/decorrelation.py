@@ -2,9 +2,10 @@
 
 Two ways. *Pull-up*: correlated conditions that stand in filters below operators that let them
 through move into the join's condition; below an aggregate, a window or a limit only equalities do,
-and their inner side becomes a grouping key. *Domain*: where that is not possible, the distinct values of the
-outer columns are joined into the right side at its leaves, travel up through its operators as
-further columns, and meet the left side again in the join's condition (IS NOT DISTINCT FROM).
+and their inner side becomes a grouping key. *Domain*: where that is not possible, the distinct
+values of the outer columns are joined into the right side at its leaves, travel up through its
+operators as further columns, and meet the left side again in the join's condition (IS NOT DISTINCT
+FROM).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A case is a registry key, the columns (direct arguments, arguments, ORDER BY keys: type and one
 text a row), the directions of the ORDER BY keys, the group of each row, the number of groups, the
-result's type and the answer: ["ok", a text or null per group] or [SQLSTATE, message]. Each case runs
-as SQL, whole and in batches of two rows.
+result's type and the answer: ["ok", a text or null per group] or [SQLSTATE, message]. Each case
+runs as SQL, whole and in batches of two rows.
 """
 
 from __future__ import annotations

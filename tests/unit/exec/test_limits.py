@@ -88,7 +88,7 @@ def test_limit_stops_the_source():
     executor = Executor(storage, threads=2)
     query = context(batch_rows=10)
     assert sum(b.rows for b in executor.run(limited, query)) == 5
-    found = executor.metrics(query).find(scan)
+    found = query.metrics.find(scan)
     assert found is not None
     assert found.batches < 100
     executor.close()
@@ -100,7 +100,7 @@ def test_metrics_count_rows():
     query = context()
     kept = physical.Filter(scan, (call("int4lt", ref(scan, "a"), literal(10)),))
     list(executor.run(kept, query))
-    metrics = executor.metrics(query)
-    assert metrics.find(kept).rows == 10
-    assert metrics.find(scan).rows == 100
+    assert query.metrics.find(kept).rows == 10
+    assert query.metrics.find(scan).rows == 100
+    assert [found.rows for _, found in sorted(executor.metrics(query).items())] == [10, 100]
     executor.close()

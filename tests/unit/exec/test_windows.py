@@ -24,7 +24,9 @@ from gpudb.optimizer import physical
 from gpudb.optimizer.logical import WindowItem
 
 
-def item(key, *arguments, type, scan, frame=DEFAULT_FRAME, partition=(), order=(), is_aggregate=False):
+def item(
+    key, *arguments, type, scan, frame=DEFAULT_FRAME, partition=(), order=(), is_aggregate=False
+):
     function = Function(
         0, key, key, tuple(a.type.oid for a in arguments), type.oid, False,
         Volatility.IMMUTABLE, True,
@@ -97,7 +99,9 @@ def frame_rows(part, i, frame):
             return is_start
         return other >= edge if is_start else other <= edge
 
-    found = [j for j in range(count) if inside(j, frame.start, True) and inside(j, frame.end, False)]
+    found = [
+        j for j in range(count) if inside(j, frame.start, True) and inside(j, frame.end, False)
+    ]
     excluded = {
         FrameExclusion.NO_OTHERS: set(), FrameExclusion.CURRENT_ROW: {i},
         FrameExclusion.GROUP: set(peers), FrameExclusion.TIES: set(peers) - {i},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from decimal import Decimal
 
@@ -47,7 +48,7 @@ def key(oid, value):
     if value is None:
         return None
     if oid == sqltype.FLOAT8:
-        return "nan" if value != value else value + 0.0
+        return "nan" if math.isnan(value) else value + 0.0
     if oid == sqltype.NUMERIC:
         return "nan" if value.is_nan() else value
     if oid == sqltype.INTERVAL:

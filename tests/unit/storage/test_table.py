@@ -1,4 +1,4 @@
-"""Tables over a real catalog: what was written is read, deletes hide rows, rollback leaves nothing."""
+"""Tables over a real catalog: rows come back, deletes hide them, rollback leaves nothing."""
 
 from __future__ import annotations
 
