@@ -113,7 +113,9 @@ class Builder:
         for branch in stream.branches:
             if branch.operators and branch.operators[-1].metrics is None:
                 branch.operators[-1].metrics = metrics
-            elif not branch.operators:
+            elif not branch.operators and branch.source.metrics is None:
+                branch.source.metrics = metrics
+            else:
                 branch.operators.append(Counted(metrics))
         for pipeline in self.pipelines[before:]:
             if pipeline.sink.metrics is None:

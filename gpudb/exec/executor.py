@@ -8,7 +8,7 @@ when the consumer has taken a batch.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -19,10 +19,11 @@ from gpudb.exec.context import QueryContext
 from gpudb.exec.eager import evaluate_constant
 from gpudb.exec.memory import MemoryPool
 from gpudb.exec.metrics import QueryMetrics
-from gpudb.exec.pipeline import Pipeline, Progress, Sink
+from gpudb.exec.pipeline import Pipeline, Progress, Sink, finish
 from gpudb.exec.program import is_volatile
 from gpudb.exec.scheduler import QUANTUM_SECONDS, PipelineRun, Scheduler, run_inline
 from gpudb.expr import Expr
+from gpudb.optimizer.explain import NodeMetrics
 from gpudb.optimizer.physical import Physical
 from gpudb.result import HostBatch, ResultField, ResultStream
 from gpudb.tree import walk
@@ -143,7 +144,7 @@ class QueryRun:
         """Go to the next pipeline when everything of this one is done."""
         if not run.take_finish():
             return Progress.WAIT
-        run.pipeline.sink.finish()
+        finish(run.pipeline.sink)
         with self._lock:
             self._number += 1
             self._run = None
@@ -197,6 +198,7 @@ class Executor:
         builder = self._builder(context)
         stream = InlineStream(result)
         output = builder.build(plan)
+        builder.metrics.plan = plan
         context.metrics = builder.metrics
         if self._is_inline(plan, builder):
             stream = InlineStream(result)
@@ -217,10 +219,10 @@ class Executor:
         """The host value of an expression without columns; raises what it raises."""
         return evaluate_constant(expression, context)
 
-    def metrics(self, context: QueryContext) -> QueryMetrics | None:
-        """The metrics of the query that ran with this context."""
+    def metrics(self, context: QueryContext) -> Mapping[int, NodeMetrics] | None:
+        """What the query that ran with this context did, by ordinal of its plan's nodes."""
         found: QueryMetrics | None = context.metrics
-        return found
+        return None if found is None else found.by_ordinal()
 
     def close(self) -> None:
         """Stop the workers; running queries end with 57P01 when they are asked for more."""

@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass, field
 
 from gpudb.column import Batch
+from gpudb.optimizer.explain import NodeMetrics, ordinals
 from gpudb.optimizer.physical import Physical
 
 
@@ -37,6 +38,7 @@ class QueryMetrics:
         self._nodes: list[Physical] = []
         self._lock = threading.Lock()
         self.workers = 1
+        self.plan: Physical | None = None
 
     def of(self, node: Physical) -> OperatorMetrics:
         """The metrics of a node (by identity), made when first asked for."""
@@ -46,6 +48,20 @@ class QueryMetrics:
                 found = self._by_node[id(node)] = OperatorMetrics()
                 self._nodes.append(node)
             return found
+
+    def by_ordinal(self) -> dict[int, NodeMetrics]:
+        """The metrics by the ordinal of a node in the plan, as EXPLAIN takes them."""
+        if self.plan is None:
+            return {}
+        numbers = ordinals(self.plan)
+        return {
+            numbers[key]: NodeMetrics(
+                m.rows, m.seconds, m.bytes, m.batches, m.device, m.runner,
+                tuple(f"{name}: {value}" for name, value in m.details.items()),
+            )
+            for key, m in self._by_node.items()
+            if key in numbers
+        }
 
     def find(self, node: Physical) -> OperatorMetrics | None:
         """The metrics of a node that ran, None for one that did not."""

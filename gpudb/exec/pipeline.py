@@ -36,6 +36,7 @@ class Source:
     """Gives out pieces in order. ``rows_max`` bounds the rows, None = not known."""
 
     rows_max: int | None = None
+    metrics: OperatorMetrics | None = None
 
     def poll(self) -> Piece | None:
         """The next piece, None at the end. Called under the pipeline's lock."""
@@ -130,6 +131,48 @@ def apply(operators: Sequence[Operator], batch: Batch, start: int = 0) -> Iterat
             return
         if output.rows:
             yield from apply(operators, output, start + 1)
+
+
+def read(source: Source, piece: Piece) -> Iterator[Batch]:
+    """The batches of a piece, measured."""
+    metrics = source.metrics
+    if metrics is None:
+        yield from piece()
+        return
+    batches = piece()
+    while True:
+        started = time.perf_counter()
+        batch = next(batches, None)
+        metrics.add(time.perf_counter() - started, batch)
+        if batch is None:
+            return
+        yield batch
+
+
+def prepare(sink: Sink, batch: Batch) -> Any:
+    """The sink's parallel share of a batch, measured."""
+    started = time.perf_counter()
+    item = sink.prepare(batch)
+    if sink.metrics is not None:
+        sink.metrics.seconds += time.perf_counter() - started
+    return item
+
+
+def push(sink: Sink, item: Any) -> bool:
+    """Give the sink a prepared batch, measured."""
+    started = time.perf_counter()
+    is_taken = sink.push(item)
+    if sink.metrics is not None:
+        sink.metrics.seconds += time.perf_counter() - started
+    return is_taken
+
+
+def finish(sink: Sink) -> None:
+    """End the sink's input, measured."""
+    started = time.perf_counter()
+    sink.finish()
+    if sink.metrics is not None:
+        sink.metrics.seconds += time.perf_counter() - started
 
 
 class BatchSource(Source):

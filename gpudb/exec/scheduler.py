@@ -17,7 +17,18 @@ from typing import Any, Protocol
 from gpudb import errors
 from gpudb.column import Batch
 from gpudb.exec.context import QueryContext
-from gpudb.exec.pipeline import Branch, Operator, Piece, Pipeline, Progress, apply
+from gpudb.exec.pipeline import (
+    Branch,
+    Operator,
+    Piece,
+    Pipeline,
+    Progress,
+    apply,
+    finish,
+    prepare,
+    push,
+    read,
+)
 
 QUANTUM_SECONDS = 0.02
 AHEAD_BATCHES_MAX = 8
@@ -117,19 +128,21 @@ class Task:
         self.number = number
         self._run = run
         parallel, self._serial = branch.split()
-        self._items = self._compute(parallel, piece)
+        self._items = self._compute(parallel, read(branch.source, piece))
         self._ahead: deque[Any] = deque()
         self._is_computed = False
         self.progress = Progress.MORE
         self.is_sink_full = False
         self._output: Iterator[bool] | None = None
 
-    def _compute(self, operators: Sequence[Operator], piece: Piece) -> Iterator[Any]:
+    def _compute(
+        self, operators: Sequence[Operator], batches: Iterator[Batch]
+    ) -> Iterator[Any]:
         sink = self._run.pipeline.sink
-        for batch in piece():
+        for batch in batches:
             for output in apply(operators, batch):
                 self._run.context.check()
-                yield output if self._serial else sink.prepare(output)
+                yield output if self._serial else prepare(sink, output)
 
     def run(self, quantum_seconds: float) -> Progress:
         """Go on for a while; Wait when the sink is full or too much is kept ahead."""
@@ -167,14 +180,14 @@ class Task:
         if self._run.is_done:
             return
         if not self._serial:
-            while not sink.push(item):
+            while not push(sink, item):
                 yield False
             yield True
             return
         batch: Batch = item
         for output in apply(self._serial, batch):
-            prepared = sink.prepare(output)
-            while not sink.push(prepared):
+            prepared = prepare(sink, output)
+            while not push(sink, prepared):
                 yield False
             yield True
 
@@ -269,13 +282,13 @@ def run_inline(pipelines: Sequence[Pipeline], context: QueryContext) -> Iterator
                 piece = branch.source.poll()
                 if piece is None:
                     break
-                for batch in piece():
+                for batch in read(branch.source, piece):
                     context.check()
                     for output in apply(branch.operators, batch):
-                        item = sink.prepare(output)
-                        while not sink.push(item):
+                        item = prepare(sink, output)
+                        while not push(sink, item):
                             yield
                         yield
                     if pipeline.is_branch_done(branch):
                         break
-        sink.finish()
+        finish(sink)
