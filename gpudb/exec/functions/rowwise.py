@@ -34,6 +34,10 @@ Body = TypeVar("Body", bound=Callable[..., Any])
 Examples = tuple[tuple[str, str | None], ...]
 ResultRule = Callable[[Sequence[Column]], SqlType]
 
+_EQUAL_BUT_NOT_SAME = frozenset({
+    sqltype.NUMERIC, sqltype.FLOAT4, sqltype.FLOAT8, sqltype.NUMERIC_ARRAY, sqltype.FLOAT8_ARRAY,
+})
+"""Types with values that are equal but not the same: 1.0 and 1.00, 0 and -0."""
 _MEMO_MAX = 4096
 """Distinct argument tuples remembered within one call."""
 
@@ -173,7 +177,9 @@ def _evaluate_rows(
     active = _active(context, rows)
     results: list[Any] = [None] * rows
     memo: dict[Any, Any] = {}
-    is_memoized = remembers and len(columns) > 0 and rows > 1
+    is_memoized = remembers and len(columns) > 0 and rows > 1 and not any(
+        column.type.oid in _EQUAL_BUT_NOT_SAME for column in columns
+    )
     for row, arguments in enumerate(zip(*lists, strict=True) if lists else ((),) * rows):
         if active is not None and not active[row]:
             continue
