@@ -281,7 +281,7 @@ class Database:
         if isinstance(source, nodes.Execute):
             prepared = session.find_prepared(source.name)
             return prepared.statement, execute_arguments(session, source), prepared.parameter_oids
-        return source, (), ()
+        return source, *session.bound_parameters
 
     def fill(
         self, session: Session, table: Relation, planned: Planned, parameters: tuple[Any, ...]

@@ -107,6 +107,7 @@ class Session:
         self.advisory_locks: list[tuple[int, bool]] = []
         self.is_multiple = False
         self.query_text = ""
+        self.bound_parameters: tuple[tuple[Any, ...], tuple[int, ...]] = ((), ())
         self.query_started = 0
         self.state_changed = now_microseconds()
         self.backend_started = self.state_changed
@@ -387,6 +388,7 @@ class Session:
         handler = commands.HANDLERS.get(type(statement))
         if handler is None:
             raise errors.FeatureNotSupported(f"{statement.tag} is not supported")
+        self.bound_parameters = (parameters, parameter_oids)
         return handler(self, statement)
 
     def simple_query(self, sql: str) -> Iterator[Outcome]:
@@ -477,6 +479,9 @@ class Session:
                 analysed = self.database.analyse(self, statement, param_oids)
                 param_oids, fields = analysed.parameter_oids, analysed.result_fields
             else:
+                inner = commands.inner_query(statement)
+                if inner is not None:
+                    param_oids = self.database.analyse(self, inner, param_oids).parameter_oids
                 fields = self.database.utility_fields(self, statement)
         return Prepared(name, text, statement, param_oids, fields, now_microseconds())
 
@@ -555,11 +560,10 @@ class Session:
             raise errors.InvalidSqlStatementName(f"{what} does not exist")
         return found
 
-    def find_portal(self, name: str) -> Portal:
+    def find_portal(self, name: str, *, what: str = "portal") -> Portal:
         """The portal or cursor; 34000."""
         found = self.portals.get(name)
         if found is None:
-            what = "portal" if not name else "cursor"
             raise errors.InvalidCursorName(f'{what} "{name}" does not exist')
         return found
 

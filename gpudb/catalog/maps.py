@@ -191,9 +191,9 @@ class MapsBuilder:
     def _add_names(self, item: CatalogObject) -> None:
         match item:
             case Database():
-                self._check_free(item.name, "databases", errors.DuplicateDatabase, "database")
+                self._check_free(item, self.maps.databases, errors.DuplicateDatabase)
             case Role():
-                self._check_free(item.name, "roles", errors.DuplicateObject, "role")
+                self._check_free(item, self.maps.roles, errors.DuplicateObject)
             case Schema():
                 self._claim("schema_names", (item.database, item.name), item.oid)
             case Relation():
@@ -231,10 +231,10 @@ class MapsBuilder:
                 pass
 
     def _check_free(
-        self, name: str, collection_name: str, error: type[errors.SqlError], noun: str
+        self, item: Database | Role, others: dict[int, Any], error: type[errors.SqlError]
     ) -> None:
-        if any(other.name == name for other in getattr(self.maps, collection_name).values()):
-            raise error(f'{noun} "{name}" already exists')
+        if any(other.name == item.name and oid != item.oid for oid, other in others.items()):
+            raise error(f'{type(item).__name__.lower()} "{item.name}" already exists')
 
     def _claim(self, index: str, key: tuple[int, str], oid: int) -> None:
         if key in getattr(self.maps, index):

@@ -214,6 +214,9 @@ def _class_row(snapshot: CatalogSnapshot, relation: Relation) -> Row:
     is_heap = kind in (RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW)
     has_file = is_heap or kind in (RelationKind.INDEX, RelationKind.SEQUENCE)
     constraints = snapshot.constraints(relation.oid)
+    has_triggers = bool(snapshot.foreign_keys_to(relation.oid)) or any(
+        c.kind == ConstraintKind.FOREIGN_KEY for c in constraints
+    )
     pages, tuples = _size(snapshot, relation)
     index = relation.index
     method = HEAP if is_heap else (index.method if index else 0)
@@ -240,7 +243,7 @@ def _class_row(snapshot: CatalogSnapshot, relation: Relation) -> Row:
         natts,
         sum(1 for c in constraints if c.kind == ConstraintKind.CHECK),
         is_view,
-        False,
+        has_triggers,
         False,
         False,
         False,

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from gpudb.optimizer.statements import nodes
 from gpudb.result import ResultField, ResultStream
 
 if TYPE_CHECKING:
@@ -72,6 +73,18 @@ def describes(*statements: type) -> Callable[[D], D]:
         return describer
 
     return add
+
+
+def inner_query(statement: Any) -> nodes.QueryStatement | None:
+    """The query of a utility statement that takes parameters (DECLARE, EXPLAIN, ... AS)."""
+    match statement:
+        case nodes.QueryStatement():
+            return statement
+        case nodes.Explain():
+            return inner_query(statement.statement)
+        case nodes.DeclareCursor() | nodes.CreateTableAs():
+            return inner_query(statement.query)
+    return None
 
 
 def load() -> None:

@@ -30,7 +30,10 @@ def declare(session: Session, statement: nodes.DeclareCursor) -> Result:
         raise errors.FeatureNotSupported("DECLARE CURSOR must be a query without side effects")
     if statement.name in session.portals:
         raise errors.DuplicateCursor(f'cursor "{statement.name}" already exists')
-    rows = session.run(statement.query, session.query_text)
+    parameters, oids = session.bound_parameters
+    rows = session.run(
+        statement.query, session.query_text, parameters, parameter_oids=oids
+    )
     portal = Portal(
         statement.name, statement.query, session.query_text,
         is_scrollable=statement.scroll is not False, is_holdable=statement.hold,
@@ -44,7 +47,7 @@ def declare(session: Session, statement: nodes.DeclareCursor) -> Result:
 
 @handles(nodes.Fetch)
 def fetch(session: Session, statement: nodes.Fetch) -> Result:
-    portal = session.find_portal(statement.cursor)
+    portal = session.find_portal(statement.cursor, what="cursor")
     session.start_portal(portal)
     if portal.rows is None:
         raise errors.ObjectNotInPrerequisiteState(f'portal "{portal.name}" cannot be run')
@@ -118,11 +121,13 @@ def close(session: Session, statement: nodes.CloseCursor) -> Result:
             portal.close()
         session.portals.clear()
     else:
-        session.find_portal(statement.name)
+        session.find_portal(statement.name, what="cursor")
         session.close_portal(statement.name)
     return Done(statement.tag)
 
 
 @describes(nodes.Fetch)
 def fetch_fields(session: Session, statement: nodes.Fetch) -> tuple[ResultField, ...] | None:
-    return None if statement.is_move else session.find_portal(statement.cursor).fields
+    if statement.is_move:
+        return None
+    return session.find_portal(statement.cursor, what="cursor").fields

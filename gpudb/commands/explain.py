@@ -75,8 +75,7 @@ def explain_fields(_: Session, statement: nodes.Explain) -> tuple[ResultField, .
 def explain_statement(session: Session, statement: nodes.Explain) -> Result:
     options = _options(statement)
     inner = statement.statement
-    parameters: tuple[Any, ...] = ()
-    parameter_oids: tuple[int, ...] = ()
+    parameters, parameter_oids = session.bound_parameters
     if isinstance(inner, nodes.Execute):
         parameters = execute_arguments(session, inner)
         prepared = session.find_prepared(inner.name)

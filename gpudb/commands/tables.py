@@ -323,22 +323,29 @@ def drop_object(
     """Drop an object; 2BP01 when others need it and ``cascade`` is not given."""
     assert session.transaction is not None
     dependents = _all_dependents(session, class_id, item)
-    if dependents and not cascade:
+    listed = [(d, by) for d, by in dependents if not _is_owned_sequence(d, by)]
+    if listed and not cascade:
         shown = "\n".join(f"{describe(session, d)} depends on {describe(session, by)}"
-                          for d, by in dependents)
+                          for d, by in listed)
         raise errors.DependentObjectsStillExist(
             f"cannot drop {describe(session, item)} because other objects depend on it",
             detail=shown, hint="Use DROP ... CASCADE to drop the dependent objects too.",
         )
-    if len(dependents) == 1:
-        session.notice("NOTICE", "00000", f"drop cascades to {describe(session, dependents[0][0])}")
-    elif dependents:
-        lines = "\n".join(f"drop cascades to {describe(session, d)}" for d, _ in dependents)
+    if len(listed) == 1:
+        session.notice("NOTICE", "00000", f"drop cascades to {describe(session, listed[0][0])}")
+    elif listed:
+        lines = "\n".join(f"drop cascades to {describe(session, d)}" for d, _ in listed)
         session.notice(
-            "NOTICE", "00000", f"drop cascades to {len(dependents)} other objects", detail=lines
+            "NOTICE", "00000", f"drop cascades to {len(listed)} other objects", detail=lines
         )
     changes: list[Change] = [_drop_of(d) for d, _ in reversed(dependents)]
     session.transaction.change(*changes, Drop(class_id, item.oid))
+
+
+def _is_owned_sequence(item: Any, owner: Any) -> bool:
+    """Whether the item is a sequence of a column of the table: it goes along unasked."""
+    sequence = item.sequence if isinstance(item, Relation) else None
+    return sequence is not None and sequence.owner_table == owner.oid
 
 
 def _drop_of(item: Any) -> Drop:

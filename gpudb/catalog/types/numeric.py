@@ -164,7 +164,8 @@ def send_numeric(value: Decimal) -> bytes:
     """PostgreSQL's binary form: digits of base 10000, weight, sign, display scale."""
     if not value.is_finite():
         sign = 0xC000 if value.is_nan() else (0xF000 if value < 0 else 0xD000)
-        return struct.pack(">hhHH", 0, 0, sign, 0)
+        scale = 0 if value.is_nan() else 0x20  # PostgreSQL shows bits of the sign there
+        return struct.pack(">hhHH", 0, 0, sign, scale)
     scale = display_scale(value)
     whole, _, fraction = format(value.copy_abs(), "f").partition(".")
     whole = whole.lstrip("0")
