@@ -13,6 +13,7 @@ from typing import Any
 
 from gpudb import commands, errors, settings
 from gpudb.activity import Activity
+from gpudb.advisory_locks import AdvisoryLocks
 from gpudb.catalog import privileges, types
 from gpudb.catalog.object_names import ObjectNames
 from gpudb.catalog.objects import ColumnDef, Relation, TableData
@@ -102,6 +103,7 @@ class Database:
         )
         self.planner = Planner(self)
         Activity(self).register(self.system)
+        self.advisory_locks = AdvisoryLocks()
         self.sessions: dict[int, Session] = {}
         self._lock = threading.Lock()
         self._seeds = itertools.count(secrets.randbits(62))

@@ -104,7 +104,7 @@ class Session:
         self.on_commit_actions: dict[int, str] = {}
         self.last_sequence = 0
         self.channels: set[str] = set()
-        self.advisory_locks: list[tuple[int, bool]] = []
+        self.advisory_levels: set[bool] = set()
         self.is_multiple = False
         self.query_text = ""
         self.bound_parameters: tuple[tuple[Any, ...], tuple[int, ...]] = ((), ())
@@ -182,6 +182,7 @@ class Session:
         for portal in self.portals.values():
             portal.close()
         self.portals.clear()
+        self.release_advisory_locks(is_of_transaction=False)
         self.database.forget(self)
 
     # Context of a statement
@@ -337,6 +338,7 @@ class Session:
         finally:
             self.transaction = None
             self.settings.end(is_commit=is_commit)
+            self.release_advisory_locks(is_of_transaction=True)
             self._drop_portals()
 
     def drop_temporary(self) -> None:
@@ -369,6 +371,37 @@ class Session:
             if not (portal.is_holdable and portal.extra.get("held", True)):
                 portal.close()
                 del self.portals[name]
+
+    # Advisory locks
+
+    def take_advisory(
+        self, key: tuple[int, int, int], *, is_shared: bool, is_of_transaction: bool, waits: bool
+    ) -> bool:
+        """Lock a key of this database; False when others hold it and the caller won't wait."""
+        self.advisory_levels.add(is_of_transaction)
+        return self.database.advisory_locks.take(
+            id(self), (self.database_oid, *key), is_shared=is_shared,
+            is_of_transaction=is_of_transaction,
+            check=self.query_context().check if waits else None,
+        )
+
+    def release_advisory(self, key: tuple[int, int, int], *, is_shared: bool) -> bool:
+        """Unlock a key once; False, with a warning, when the session doesn't hold it."""
+        is_held = self.database.advisory_locks.release(
+            id(self), (self.database_oid, *key), is_shared=is_shared
+        )
+        if not is_held:
+            kind = "ShareLock" if is_shared else "ExclusiveLock"
+            self.notice("WARNING", "01000", f"you don't own a lock of type {kind}")
+        return is_held
+
+    def release_advisory_locks(self, *, is_of_transaction: bool) -> None:
+        """Give up the locks of the session or of its transaction."""
+        if is_of_transaction in self.advisory_levels:
+            self.advisory_levels.discard(is_of_transaction)
+            self.database.advisory_locks.release_all(
+                id(self), is_of_transaction=is_of_transaction
+            )
 
     # Running statements
 

@@ -184,7 +184,7 @@ def discard(session: Session, statement: nodes.Discard) -> Result:
         session.settings.reset_all()
         session.prepared.clear()
         session.channels.clear()
-        session.advisory_locks.clear()
+        session.release_advisory_locks(is_of_transaction=False)
     if statement.target in ("all", "temp", "temporary"):
         session.drop_temporary()
     if statement.target in ("all", "sequences"):

@@ -13,6 +13,7 @@ MODULES = (
     "arithmetic",
     "array",
     "catalog_info",
+    "catalog_objects",
     "comparison",
     "concat",
     "conversion",

@@ -306,12 +306,3 @@ def encoding_code(name: str) -> int:
 @rowwise("pg_encoding_max_length_sql")
 def encoding_length(code: int) -> int | None:
     return {0: 1, 6: 4, 8: 1}.get(code)
-
-
-@scalar("pg_advisory_unlock_all")
-def unlock_all(context: EvaluationContext) -> Column:
-    """Gives up the session's advisory locks."""
-    locks = getattr(context.query.session, "advisory_locks", None)
-    if locks is not None:
-        locks.clear()
-    return void()
