@@ -214,6 +214,7 @@ def _long_floats(values: Array, type_: DataType, codec: Codec) -> list[bytes]:
         texts = " ".join(map(repr, values.tolist())).encode().split(b" ")
         is_plain = magnitudes >= encode.PLAIN_FLOAT_MIN
         is_plain &= magnitudes < encode.PLAIN_FLOAT_END
+        is_plain &= values != np.trunc(values)  # repr would add .0
         others = np.flatnonzero(~is_plain)
     else:
         texts = [b""] * len(values)
