@@ -32,7 +32,7 @@ test-all: setup
 	$(PY) -m pytest -q -m "not suites and not cuda"
 
 suites: setup
-	GPUDB_SUITES=$(SUITES) $(PY) -m pytest -q -m suites
+	GPUDB_SUITES=$(SUITES) $(PY) -m pytest -q -s -m suites
 
 lint: setup
 	$(PY) -m ruff check .
