@@ -86,7 +86,7 @@ class _Decorrelator:
             return exactly(
                 Join(kind, apply.left, apply.right, apply.condition, apply.mark), apply.fields
             )
-        pulled = self._pull(apply.right, outer)
+        pulled = None if _crosses(apply.right) else self._pull(apply.right, outer)
         if pulled is not None and not (pulled.is_scalar and apply.kind in _LEFT_ONLY):
             return exactly(self._joined(apply, pulled), apply.fields)
         return exactly(self._by_domain(apply, outer), apply.fields)
@@ -327,6 +327,37 @@ class _Decorrelator:
         condition = conjoin([*same, apply.condition])
         kind = apply.kind
         return Join(kind, apply.left, right, condition, apply.mark)
+
+
+def _crosses(plan: Plan) -> bool:
+    """Whether only outer columns link parts of the join below: pulled up, it were a product."""
+    while isinstance(
+        plan, logical.Project | logical.Aggregate | logical.Sort | logical.Distinct | logical.Limit
+    ):
+        plan = plan.input
+    leaves: list[frozenset[int]] = []
+    conditions: list[Expr] = []
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, logical.Filter):
+            conditions.extend(split(node.predicate))
+            waiting.append(node.input)
+        elif isinstance(node, Join) and node.kind is JoinKind.INNER:
+            conditions.extend(split(node.condition))
+            waiting.extend((node.left, node.right))
+        else:
+            leaves.append(field_ids(node))
+    groups = list(leaves)
+    used = [frozenset(references(item)) for item in conditions]
+    for ids in used:
+        linked = [group for group in groups if group & ids]
+        if len(linked) > 1:
+            groups = [g for g in groups if g not in linked]
+            groups.append(frozenset().union(*linked))
+    inner = frozenset().union(*leaves)
+    outside = [ids for ids in used if ids - inner]
+    return sum(any(group & ids for ids in outside) for group in groups) > 1
 
 
 Columns = dict[int, Field]
