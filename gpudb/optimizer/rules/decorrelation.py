@@ -45,7 +45,7 @@ from gpudb.optimizer.properties import (
 from gpudb.optimizer.rules.context import RuleContext
 from gpudb.optimizer.rules.shape import exact_inputs, exactly, fresh_copy, passed
 from gpudb.sqltype import BIGINT, BOOLEAN
-from gpudb.tree import children, map_children
+from gpudb.tree import children, map_children, walk
 
 TRUE = Literal(True, BOOLEAN)
 _LEFT_ONLY = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK)
@@ -375,6 +375,7 @@ class _Domain:
         self._left = left
         self._wanted = wanted
         self._outer = frozenset(item.id for item in wanted)
+        self._work_tables: set[int] = set()
 
     def _new(self) -> tuple[Plan, Columns]:
         """The domain: a copy of the left side's distinct values."""
@@ -383,8 +384,17 @@ class _Domain:
         narrow = exactly(copied, list(columns.values()))
         return logical.Distinct(narrow), columns
 
+    def _depends(self, plan: Plan) -> bool:
+        """Whether the plan reads outer columns, or the work table of a recursion that does."""
+        if logical.free_ids(plan) & self._outer:
+            return True
+        return bool(self._work_tables) and any(
+            isinstance(node, logical.WorkTable) and node.id in self._work_tables
+            for node in walk(plan, Plan)
+        )
+
     def push(self, plan: Plan) -> tuple[Plan, Columns]:
-        if not logical.free_ids(plan) & self._outer:
+        if not self._depends(plan):
             domain, columns = self._new()
             return Join(JoinKind.INNER, domain, plan, TRUE), columns
         method = getattr(self, "_push_" + type(plan).__name__.lower(), None)
@@ -461,8 +471,8 @@ class _Domain:
         return made, columns
 
     def _push_join(self, plan: Join) -> tuple[Plan, Columns]:
-        left_free = bool(logical.free_ids(plan.left) & self._outer)
-        right_free = bool(logical.free_ids(plan.right) & self._outer)
+        left_free = self._depends(plan.left)
+        right_free = self._depends(plan.right)
         if plan.kind is JoinKind.INNER and not right_free:
             left, columns = self.push(plan.left)
             condition = self._bound(plan.condition, columns)
@@ -556,6 +566,26 @@ class _Domain:
         columns = {key: self._context.copy_of(item) for key, item in one.items()}
         made = replace(plan, left=left, right=right, columns=(*plan.columns, *columns.values()))
         return made, columns
+
+    def _push_recursive(self, plan: logical.Recursive) -> tuple[Plan, Columns]:
+        """One recursion for all outer rows: base, work table and step carry the domain."""
+        base, one = self.push(plan.base)
+        self._work_tables.add(plan.id)
+        step, two = self.push(plan.step)
+        self._work_tables.discard(plan.id)
+        keys = [item.id for item in self._wanted]
+        columns = {key: self._context.copy_of(one[key]) for key in keys}
+        made = replace(
+            plan,
+            base=exactly(base, (*plan.base.fields, *(one[key] for key in keys))),
+            step=exactly(step, (*plan.step.fields, *(two[key] for key in keys))),
+            columns=(*plan.columns, *columns.values()),
+        )
+        return made, columns
+
+    def _push_worktable(self, plan: logical.WorkTable) -> tuple[Plan, Columns]:
+        columns = {item.id: self._context.copy_of(item) for item in self._wanted}
+        return replace(plan, columns=(*plan.columns, *columns.values())), columns
 
     def _push_with(self, plan: logical.With) -> tuple[Plan, Columns]:
         """Shared plans that depend on the outer row are computed where they are read."""
