@@ -170,9 +170,7 @@ class Database:
         """Deliver a message to every session that listens."""
         for session in list(self.sessions.values()):
             if channel in session.channels:
-                message = Notification(process_id, channel, payload)
-                if message not in session.notifications:
-                    session.notifications.append(message)
+                session.receive(Notification(process_id, channel, payload))
 
     def next_seed(self) -> int:
         return next(self._seeds) & (2**63 - 1)

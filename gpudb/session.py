@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +114,7 @@ class Session:
         self.seed: int | None = None
         self.copied_batches: list[Batch] = []
         self._cancel: CancelToken | None = None
+        self._wake: Callable[[], None] | None = None
         self._reported: dict[str, str] = {}
 
     # What the server asks for
@@ -158,6 +159,16 @@ class Session:
             return []
         found, self.notifications = self.notifications, []
         return found
+
+    def on_notification(self, wake: Callable[[], None]) -> None:
+        self._wake = wake
+
+    def receive(self, message: Notification) -> None:
+        """Queue a notification of another session, once, and wake the client's connection."""
+        if message not in self.notifications:
+            self.notifications.append(message)
+            if self._wake is not None:
+                self._wake()
 
     def idle_limit(self) -> IdleLimit | None:
         if self.is_block:

@@ -199,6 +199,9 @@ class Session(Protocol):
     def drain_notifications(self) -> list[Notification]:
         """Notifications to deliver now; empty inside a transaction block."""
 
+    def on_notification(self, wake: Callable[[], None]) -> None:
+        """Have ``wake`` called, from any thread, whenever a notification arrives."""
+
     def idle_limit(self) -> IdleLimit | None:
         """The limit on the silence that begins now (idle_in_transaction_session_timeout ...)."""
 

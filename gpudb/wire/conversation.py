@@ -365,14 +365,17 @@ class Conversation:
         self._write_notices(session)
         self._write(CommandComplete(tag).encode())
 
+    def notifications(self) -> bytes:
+        """What to tell a client that waits between commands; nothing during one."""
+        if self.session is None or not self.is_idle:
+            return b""
+        return _notifications(self.session)
+
     def _ready(self, session: Session) -> None:
         self._write_notices(session)
         for name, value in session.drain_status_changes():
             self._write(ParameterStatus(name, value).encode())
-        for note in session.drain_notifications():
-            self._write(
-                NotificationResponse(note.process_id, note.channel, note.payload).encode()
-            )
+        self._write(_notifications(session))
         self._write(_READY[session.transaction_status])
         self.is_idle = True
 
@@ -425,6 +428,13 @@ def _sequence_length(first: int) -> int:
         if first & bits == prefix:
             return length
     return 1
+
+
+def _notifications(session: Session) -> bytes:
+    return b"".join(
+        NotificationResponse(note.process_id, note.channel, note.payload).encode()
+        for note in session.drain_notifications()
+    )
 
 
 def _notice_fields(notice: Notice) -> tuple[tuple[str, str], ...]:

@@ -259,6 +259,10 @@ class Connection(asyncio.Protocol):
         self._wake.set()
         self._writable.set()
 
+    def _wake_from_thread(self) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._wake.set)
+
     def _end_from_thread(self, error: errors.SqlError) -> None:
         self._loop.call_soon_threadsafe(self.end, error)
 
@@ -347,7 +351,12 @@ class Connection(asyncio.Protocol):
                 if threads is self._server.control_threads and self.has_session:
                     threads = self._server.threads
                     limit.reschedule(None)
+                    assert conversation.session is not None
+                    conversation.session.on_notification(self._wake_from_thread)
                     self._on_session()
+                if notes := conversation.notifications():
+                    self._produced_bytes += len(notes)
+                    self._write(notes)
                 if not self._input and not conversation.is_closed and not self._is_ending:
                     await self._wait(conversation)
         finally:

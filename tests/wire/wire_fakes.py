@@ -156,6 +156,9 @@ class FakeSession:
         found, self.notifications = self.notifications, []
         return found
 
+    def on_notification(self, wake: Callable[[], None]) -> None:
+        self.wake = wake
+
     def idle_limit(self) -> IdleLimit | None:
         return self.limit
 
