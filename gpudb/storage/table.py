@@ -59,7 +59,8 @@ CMIN = -3
 XMAX = -4
 CMAX = -5
 TABLEOID = -6
-_ROW_ID_BITS = 32
+_ROW_ID_BITS = 22
+"""Enough for a position in a segment; the 26 that a tid has left number the segments."""
 
 
 @dataclass(frozen=True, slots=True)

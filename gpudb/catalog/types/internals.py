@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import struct
 
 from gpudb import errors, layout, sqltype
 from gpudb.catalog.types.base import DataType, HostValue, TypeContext
@@ -48,26 +47,28 @@ class MoneyType(DataType):
 
 
 class TidType(DataType):
-    """(block, offset)."""
+    """(block, offset), held as block * 65536 + offset."""
 
     def __init__(self) -> None:
-        super().__init__(sqltype.TID, "tid", "tid", array_oid=1010, length=6)
+        super().__init__(
+            sqltype.TID, "tid", "tid", array_oid=1010, length=6, layout=layout.INT64
+        )
 
     def parse(self, text: str, typmod: int, context: TypeContext) -> HostValue:
         match = re.fullmatch(r"\s*\(([0-9]+),([0-9]+)\)\s*", text, re.ASCII)
         if match is None or int(match[1]) >= 2**32 or int(match[2]) >= 2**16:
             raise syntax_error("tid", text)
-        return int(match[1]), int(match[2])
+        return int(match[1]) << 16 | int(match[2])
 
     def format(self, value: HostValue, context: TypeContext) -> str:
-        return f"({value[0]},{value[1]})"
+        return f"({value >> 16},{value & 0xFFFF})"
 
     def receive(self, raw: bytes, typmod: int, context: TypeContext) -> HostValue:
         check_length(raw, 6)
-        return struct.unpack(">IH", raw)
+        return int.from_bytes(raw, "big")
 
     def send(self, value: HostValue, context: TypeContext) -> bytes:
-        return struct.pack(">IH", *value)
+        return int(value).to_bytes(6, "big")
 
 
 class LsnType(DataType):

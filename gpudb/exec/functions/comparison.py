@@ -435,17 +435,17 @@ def _register_others() -> None:
                    "record_image"):
         _register(_lined(prefix), compare_objects)
     _register(_plain("oidvector"), compare_objects)
-    _register(_plain("tid"), compare_objects)
+    _register(_plain("tid"), compare_integers)
+    _register_order(("bttidcmp",), compare_integers)
     _register({"eq": "aclitem_eq"}, compare_objects)
     _register_order(
         ("btarraycmp", "btrecordcmp", "btrecordimagecmp", "jsonb_cmp", "enum_cmp",
-         "network_cmp", "macaddr_cmp", "macaddr8_cmp", "pg_lsn_cmp", "btoidvectorcmp",
-         "bttidcmp"),
+         "network_cmp", "macaddr_cmp", "macaddr8_cmp", "pg_lsn_cmp", "btoidvectorcmp"),
         compare_objects,
     )
     for prefix in ("array", "enum", "network", "pg_lsn"):
         _register_extremes(f"{prefix}_larger", f"{prefix}_smaller", compare_objects)
-    _register_extremes("tidlarger", "tidsmaller", compare_objects)
+    _register_extremes("tidlarger", "tidsmaller", compare_integers)
 
 
 def register() -> None:
