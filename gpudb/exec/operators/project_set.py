@@ -11,7 +11,17 @@ from torch import Tensor
 
 from gpudb import errors
 from gpudb.catalog import functions
-from gpudb.column import Batch, Column, compact, null_column, take_rows
+from gpudb.catalog.types.base import RecordValue
+from gpudb.column import (
+    Batch,
+    Column,
+    compact,
+    expand,
+    from_values,
+    null_column,
+    take_rows,
+    to_values,
+)
 from gpudb.exec.builder import Builder, Stream, builds
 from gpudb.exec.conversions import data_type
 from gpudb.exec.eager import row_offset
@@ -82,6 +92,19 @@ def aligned(builder: Builder, made: SetRows, rows: Tensor, number: Tensor) -> li
     return found
 
 
+def as_record(builder: Builder, call: SetCall, made: SetRows) -> SetRows:
+    """In a select list a call is one column: several output columns make a record."""
+    counts, columns = made
+    if len(columns) == 1:
+        return made
+    oids = tuple(column.type.oid for column in columns)
+    values = zip(*(to_values(expand(c, int(counts.sum()))) for c in columns), strict=True)
+    records = [RecordValue(oids, tuple(row)) for row in values]
+    type_ = call.call.type
+    kind = data_type(type_.oid, builder.context).layout
+    return counts, (from_values(type_, kind, records),)
+
+
 class ProjectSetOperator(Operator):
     def __init__(self, builder: Builder, node: ProjectSet) -> None:
         self._builder = builder
@@ -92,7 +115,7 @@ class ProjectSetOperator(Operator):
 
     def push(self, batch: Batch) -> Iterator[Batch]:
         plain = compact(batch)
-        sets = [call.rows(plain) for call in self._calls]
+        sets = [as_record(self._builder, call, call.rows(plain)) for call in self._calls]
         lengths = [
             made[0] for call, made in zip(self._calls, sets, strict=True) if call.is_set
         ]

@@ -25,6 +25,7 @@ from gpudb.expr import (
     Coalesce,
     DistinctFrom,
     Expr,
+    FieldSelect,
     IsNull,
     Literal,
     SortKey,
@@ -452,22 +453,30 @@ class _Domain:
         return result, columns
 
     def _push_tablefunction(self, plan: logical.TableFunction) -> tuple[Plan, Columns]:
-        if any(len(outputs) != 1 for outputs in plan.outputs):
-            raise errors.FeatureNotSupported(
-                "a lateral function with several result columns is not supported"
-            )
         domain, columns = self._new()
-        calls = tuple(
-            Assignment(outputs[0], self._bound(call, columns))
-            for call, outputs in zip(plan.calls, plan.outputs, strict=True)
-        )
-        made: Plan = logical.ProjectSet(domain, calls)
+        calls: list[Assignment] = []
+        results: list[Assignment] = []
+        for call, outputs in zip(plan.calls, plan.outputs, strict=True):
+            if len(outputs) == 1:
+                made_field = outputs[0]
+                results.append(Assignment(made_field, made_field.ref))
+            else:  # one record in the select list, taken apart above
+                made_field = self._context.new_field("record", call.type)
+                results += [
+                    Assignment(item, FieldSelect(made_field.ref, number, item.type))
+                    for number, item in enumerate(outputs)
+                ]
+            calls.append(Assignment(made_field, self._bound(call, columns)))
+        made: Plan = logical.ProjectSet(domain, tuple(calls))
         if plan.ordinality is not None:
-            call = WindowCall(
+            number_call = WindowCall(
                 functions.ROW_NUMBER, (), BIGINT,
                 tuple(item.ref for item in columns.values()), (), DEFAULT_FRAME,
             )
-            made = logical.Window(made, (logical.WindowItem(plan.ordinality, call),))
+            made = logical.Window(made, (logical.WindowItem(plan.ordinality, number_call),))
+            results.append(Assignment(plan.ordinality, plan.ordinality.ref))
+        if len(results) > len(calls):
+            made = logical.Project(made, (*results, *passed(list(columns.values()))))
         return made, columns
 
     def _push_join(self, plan: Join) -> tuple[Plan, Columns]:
