@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from gpudb import errors, sqltype
@@ -124,6 +124,28 @@ rowset("pg_timezone_names", needs_context=True,
        results=(sqltype.TEXT, sqltype.TEXT, sqltype.INTERVAL, sqltype.BOOL))(
     lambda context: system_data.pg_timezone_names(snapshot_of(context))
 )
+
+
+@rowset("pg_available_extensions", results=(sqltype.NAME, sqltype.TEXT, sqltype.TEXT))
+def available_extensions() -> Iterable[tuple[Any, ...]]:
+    """The one that every PostgreSQL database has; clients look for it."""
+    return (("plpgsql", "1.0", "PL/pgSQL procedural language"),)
+
+
+@rowwise("oidvectortypes", needs_context=True)
+def type_names(context: EvaluationContext, oids: ArrayValue) -> str:
+    snapshot = snapshot_of(context)
+    return ", ".join(types.format_type(int(oid), -1, snapshot) for oid in oids.items)
+
+
+def _expanded_types(columns: Sequence[Column]) -> tuple[int, ...]:
+    return types.get(columns[0].type.oid).element_oid, sqltype.INT4
+
+
+@rowset("_pg_expandarray(anyarray)", results=_expanded_types)
+def expanded_array(array: ArrayValue) -> Iterable[tuple[Any, ...]]:
+    """The items of an array with their numbers from 1."""
+    return ((item, number) for number, item in enumerate(array.items, 1))
 
 
 # --- enums ---
