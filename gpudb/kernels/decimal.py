@@ -236,13 +236,15 @@ def rescaled(column: Column, scale: int) -> Column | None:
     if isinstance(shown, int):
         shown = torch.full((1,), shown, dtype=torch.int16, device=column.device)
     if target.fits_64 and column.layout.kind is Kind.DECIMAL:
-        values = integers(column) * factor
+        # Only zeros and NULLs stay within 64 bits under a factor that does not fit itself.
+        values = integers(column) * (factor if factor < 2**63 else 0)
         return narrow_column(
             column.type, values, scale, column.valid, of=target, scales=shown
         )
     if not target.fits_128:
         return None
-    value = multiply_wide(wide(column), constant_wide(factor, column.data[0]))
+    constant = constant_wide(factor if factor < 2**127 else 0, column.data[0])
+    value = multiply_wide(wide(column), constant)
     return wide_column(column.type, value, scale, column.valid, of=target, scales=shown)
 
 

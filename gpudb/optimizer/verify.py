@@ -64,6 +64,13 @@ class _Verifier:
                 ids = frozenset(item.id for item in node.fields)
                 self._expressions(node, node.checks, ids)
                 self._positions(node, node.input.fields, node.fields)
+            case physical.HashAggregate():
+                # GROUPING names keys of the output, which need not be columns of the input.
+                ids = supplied | {key.field.id for key in node.keys}
+                self._expressions(node, (key.expression for key in node.keys), supplied)
+                for item in node.items:
+                    visible = ids if isinstance(item.call, expr.Grouping) else supplied
+                    self._expressions(node, children(item, Expr), visible)
             case physical.HashJoin():
                 self._hash_join(node, inputs)
             case physical.NestedLoopJoin():
