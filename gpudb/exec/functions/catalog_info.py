@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 from gpudb import errors, sqltype
@@ -164,6 +165,35 @@ def constraint_definition(context: EvaluationContext, oid: int, *_: Any) -> str 
     return None if found is None else constraint_text(context, found)
 
 
+@cache
+def _builtin_indexes() -> dict[int, tuple[int, bool, tuple[int, ...]]]:
+    """(table, unique, key columns) of the system catalogs' indexes."""
+    rows = builtin.table("pg_index").select(["indexrelid", "indrelid", "indisunique", "indkey"])
+    return {
+        index: (table, unique, tuple(keys))
+        for index, table, unique, keys in zip(
+            *(column.to_pylist() for column in rows.columns), strict=True
+        )
+    }
+
+
+def _builtin_index(
+    context: EvaluationContext, index: Relation, column: int, *, pretty: bool
+) -> str | None:
+    found = _builtin_indexes().get(index.oid)
+    table = None if found is None else snapshot_of(context).relation_by_oid(found[0])
+    if found is None or table is None:
+        return None
+    if column:
+        return _columns(table, found[2][column - 1 : column])
+    unique = "UNIQUE " if found[1] else ""
+    on = _qualified(snapshot_of(context), table, context, pretty=pretty)
+    return (
+        f"CREATE {unique}INDEX {quote_identifier(index.name)} ON {on} "
+        f"USING btree ({_columns(table, found[2])})"
+    )
+
+
 @rowwise("pg_get_indexdef", "pg_get_indexdef_ext", needs_context=True)
 def index_definition(
     context: EvaluationContext, oid: int, column: int = 0, pretty: bool = False
@@ -171,6 +201,8 @@ def index_definition(
     """The CREATE INDEX statement, or the text of one key."""
     snapshot = snapshot_of(context)
     index = snapshot.relation_by_oid(oid)
+    if index is not None and index.is_system:
+        return _builtin_index(context, index, column, pretty=pretty)
     if index is None or index.index is None:
         return None
     definition = index.index
