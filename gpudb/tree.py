@@ -10,6 +10,7 @@ of a subquery, and a walk over plans never enters expressions: crossing is expli
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, TypeVar
 
@@ -23,33 +24,56 @@ class Node:
     is_part: ClassVar[bool] = True
 
 
+_PLAIN_TYPES = frozenset({
+    "AggregateMode", "BoundKind", "Distribution", "Estimate", "FrameExclusion", "FrameUnit",
+    "Function", "JoinKind", "None", "SetKind", "SqlType", "SubqueryKind", "Truth", "bool", "float",
+    "int", "str", "tuple",
+})
+"""Words of annotations whose values hold no nodes: walks leave such fields out."""
+
 _FIELD_NAMES: dict[type, tuple[str, ...]] = {}
+_NODE_FIELDS: dict[type, tuple[str, ...]] = {}
 
 
-def _field_names(cls: type[Node]) -> tuple[str, ...]:
-    names = _FIELD_NAMES.get(cls)
+def _node_fields(cls: type[Node]) -> tuple[str, ...]:
+    """The names of the fields that may hold nodes."""
+    names = _NODE_FIELDS.get(cls)
     if names is None:
-        names = _FIELD_NAMES[cls] = tuple(field.name for field in dataclasses.fields(cls))
+        fields = dataclasses.fields(cls)
+        _FIELD_NAMES[cls] = tuple(field.name for field in fields)
+        names = _NODE_FIELDS[cls] = tuple(
+            field.name for field in fields
+            if not set(re.findall(r"\w+", str(field.type))) <= _PLAIN_TYPES
+        )
     return names
 
 
-def _within(value: Any, kind: type[N]) -> Iterator[N]:
-    if isinstance(value, Node):
+def _gather(node: Node, kind: type[N], found: list[N]) -> None:
+    for name in _NODE_FIELDS.get(type(node)) or _node_fields(type(node)):
+        value = getattr(node, name)
         if isinstance(value, kind):
-            yield value
-        elif value.is_part:
-            yield from children(value, kind)
-    elif type(value) is tuple:
-        for item in value:
-            yield from _within(item, kind)
+            found.append(value)
+        elif type(value) is tuple:
+            _gather_items(value, kind, found)
+        elif isinstance(value, Node) and value.is_part:
+            _gather(value, kind, found)
+
+
+def _gather_items(items: tuple[Any, ...], kind: type[N], found: list[N]) -> None:
+    for item in items:
+        if isinstance(item, kind):
+            found.append(item)
+        elif type(item) is tuple:
+            _gather_items(item, kind, found)
+        elif isinstance(item, Node) and item.is_part:
+            _gather(item, kind, found)
 
 
 def children(node: Node, kind: type[N]) -> Iterator[N]:
     """The nearest nodes of ``kind`` below ``node``, in field order."""
-    for name in _field_names(type(node)):
-        value = getattr(node, name)
-        if value is not None:
-            yield from _within(value, kind)
+    found: list[N] = []
+    _gather(node, kind, found)
+    return iter(found)
 
 
 def walk(node: Node, kind: type[N]) -> Iterator[N]:
@@ -61,28 +85,38 @@ def walk(node: Node, kind: type[N]) -> Iterator[N]:
 
 
 def _mapped(value: Any, kind: type[N], function: Callable[[N], Node]) -> Any:
-    if isinstance(value, Node):
-        if isinstance(value, kind):
-            return function(value)
-        return map_children(value, kind, function) if value.is_part else value
+    if isinstance(value, kind):
+        return function(value)
     if type(value) is tuple:
-        items = tuple(_mapped(item, kind, function) for item in value)
-        if all(new is old for new, old in zip(items, value, strict=True)):
-            return value
-        return items
+        for place, item in enumerate(value):
+            new = _mapped(item, kind, function)
+            if new is not item:
+                rest = (_mapped(other, kind, function) for other in value[place + 1 :])
+                return (*value[:place], new, *rest)
+        return value
+    if isinstance(value, Node) and value.is_part:
+        return map_children(value, kind, function)
     return value
 
 
 def map_children(node: Any, kind: type[N], function: Callable[[N], Node]) -> Any:
     """``node`` with ``function`` applied to each nearest child of ``kind``; itself if unchanged."""
-    changes: dict[str, Any] = {}
-    for name in _field_names(type(node)):
+    cls = type(node)
+    changes: dict[str, Any] | None = None
+    for name in _NODE_FIELDS.get(cls) or _node_fields(cls):
         old = getattr(node, name)
-        if isinstance(old, Node) or type(old) is tuple:
-            new = _mapped(old, kind, function)
-            if new is not old:
-                changes[name] = new
-    return dataclasses.replace(node, **changes) if changes else node
+        if old is None:
+            continue
+        new = _mapped(old, kind, function)
+        if new is not old:
+            changes = changes or {}
+            changes[name] = new
+    if changes is None:
+        return node
+    return cls(**{
+        name: changes[name] if name in changes else getattr(node, name)
+        for name in _FIELD_NAMES[cls]
+    })
 
 
 def transform(node: Any, kind: type[N], function: Callable[[N], Node]) -> Any:

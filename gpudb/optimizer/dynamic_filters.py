@@ -14,14 +14,15 @@ from collections.abc import Sequence
 from gpudb import expr
 from gpudb.expr import Expr
 from gpudb.optimizer import physical
+from gpudb.optimizer.estimate import Estimator
 from gpudb.optimizer.logical import Assignment, JoinKind, SetKind
 from gpudb.optimizer.physical import Physical
 from gpudb.tree import map_children
 
 BUILD_ROWS_MAX = 4_000_000.0
 """A larger build side is not worth a filter."""
-USEFUL_SHARE = 0.8
-"""The build side must be expected to hold fewer rows than this share of the probed scan."""
+USEFUL_SHARE = 0.7
+"""The build side must be expected to hold less than this share of the scanned column's values."""
 
 _PUBLISHING = frozenset({JoinKind.INNER, JoinKind.SEMI, JoinKind.RIGHT})
 
@@ -30,7 +31,8 @@ Targets = dict[int, list[tuple[int, int]]]
 
 
 class _Placement:
-    def __init__(self) -> None:
+    def __init__(self, estimator: Estimator) -> None:
+        self.estimator = estimator
         self.next_id = 1
         self.targets: Targets = {}
         self.published: dict[int, list[tuple[int, int]]] = {}
@@ -51,18 +53,26 @@ class _Placement:
                 key.type.oid != node.build_keys[index].type.oid
             ):
                 continue
-            found = _scans(node.probe, key.id)
-            wanted = [
-                (scan, item)
-                for scan, item in found
-                if node.build.estimate.rows < USEFUL_SHARE * max(scan.estimate.rows, 1.0)
-            ]
+            wanted = self._useful(node, index, _scans(node.probe, key.id))
             if not wanted:
                 continue
             filter_id, self.next_id = self.next_id, self.next_id + 1
             self.published.setdefault(id(node), []).append((filter_id, index))
             for scan, item in wanted:
                 self.targets.setdefault(id(scan), []).append((filter_id, item))
+
+    def _useful(
+        self, node: physical.HashJoin, index: int, found: list[tuple[physical.TableScan, int]]
+    ) -> list[tuple[physical.TableScan, int]]:
+        """The scans of which the build side's key values are expected to remove rows."""
+        held = self.estimator.distinct(node.build_keys[index], node.build.estimate.rows)
+        wanted = []
+        for scan, item in found:
+            column = next(field for field in scan.fields if field.id == item)
+            rows = self.estimator.table_rows(scan.table_oid)
+            if held < USEFUL_SHARE * self.estimator.distinct(column.ref, rows):
+                wanted.append((scan, item))
+        return wanted
 
     def rebuild(self, node: Physical) -> Physical:
         changed: Physical = map_children(node, Physical, self.rebuild)
@@ -132,8 +142,8 @@ def _scans_below_join(
     return []
 
 
-def place_dynamic_filters(plan: Physical) -> Physical:
+def place_dynamic_filters(plan: Physical, estimator: Estimator) -> Physical:
     """The plan with filter ids on hash joins and the scans they reach."""
-    placement = _Placement()
+    placement = _Placement(estimator)
     placement.visit(plan)
     return placement.rebuild(plan) if placement.targets else plan

@@ -68,6 +68,8 @@ class EqualityClass:
 
     members: list[tuple[int, expr.ColumnRef]]
     function: Function
+    columns: dict[int, expr.ColumnRef] = field(default_factory=dict)
+    mask: int = 0
 
 
 @dataclass(slots=True)
@@ -203,6 +205,20 @@ def _bits(mask: int) -> Iterator[int]:
         mask ^= bit
 
 
+def _lowest(mask: int) -> int:
+    return mask & -mask
+
+
+def _commonest(groups: list[EqualityClass], side: int) -> int:
+    """The relation of ``side`` that most of the classes have a column of."""
+    best, most = 0, 0
+    for bit in _bits(side):
+        count = sum(1 for group in groups if group.mask & bit)
+        if count > most:
+            best, most = bit, count
+    return best
+
+
 class JoinOrder:
     """Finds the cheapest order of one region and builds it."""
 
@@ -275,14 +291,13 @@ class JoinOrder:
                 self._filter_relation(Predicate(same, bit))
             else:
                 seen[bit] = column
-        group.members = list(seen.items())
+        group.columns = seen
+        for bit in seen:
+            group.mask |= bit
 
     def _connect(self) -> None:
         for group in self.classes:
-            mask = 0
-            for bit, _ in group.members:
-                mask |= bit
-            self._make_clique(mask)
+            self._make_clique(group.mask)
         for predicate in self.predicates:
             if predicate.mask.bit_count() == 2:
                 self._make_clique(predicate.mask)
@@ -443,12 +458,21 @@ class JoinOrder:
     def _class_keys(
         self, left: int, right: int
     ) -> list[tuple[EqualityClass, int, int, Expr, Expr]]:
+        """A key for each class with columns on both sides; of the same relations where possible,
+        so that the keys of one pair of relations are estimated together.
+        """
+        shared = [g for g in self.classes if g.mask & left and g.mask & right]
+        if not shared:
+            return []
+        left_bit = right_bit = 0
+        if len(shared) > 1:
+            left_bit = _commonest(shared, left)
+            right_bit = _commonest(shared, right)
         found: list[tuple[EqualityClass, int, int, Expr, Expr]] = []
-        for group in self.classes:
-            one = next((item for item in group.members if item[0] & left), None)
-            other = next((item for item in group.members if item[0] & right), None)
-            if one is not None and other is not None:
-                found.append((group, one[0], other[0], one[1], other[1]))
+        for group in shared:
+            one = group.mask & left_bit or _lowest(group.mask & left)
+            other = group.mask & right_bit or _lowest(group.mask & right)
+            found.append((group, one, other, group.columns[one], group.columns[other]))
         return found
 
     def _new_predicates(self, left: int, right: int) -> list[Predicate]:

@@ -46,5 +46,6 @@ def optimize(
     """
     context = RuleContext.of(plan, statistics, settings, fold=fold, trace=trace)
     rewritten = rewrite(plan, context)
-    planned = Planner(Estimator(statistics)).plan_root(rewritten)
-    return verify(place_dynamic_filters(planned))
+    estimator = Estimator(statistics)
+    planned = Planner(estimator).plan_root(rewritten)
+    return verify(place_dynamic_filters(planned, estimator))

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpudb.expr import Expr, Literal, Subquery
-from gpudb.optimizer import logical
+from gpudb.expr import Expr, Literal
 from gpudb.optimizer.logical import Field, Plan
 from gpudb.optimizer.statistics import StatisticsSource
 from gpudb.sqltype import SqlType
-from gpudb.tree import Node, children
 
 DISABLED_SETTING = "gpudb.disabled_rules"
+FIRST_ID = 1 << 20
+"""Ids that rules give out count from here: a binder never comes this far."""
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class RuleContext:
     ) -> RuleContext:
         names = str(settings.get(DISABLED_SETTING) or "")
         disabled = frozenset(name.strip() for name in names.split(",") if name.strip())
-        return cls(statistics, highest_id(plan) + 1, fold, disabled, trace)
+        return cls(statistics, FIRST_ID, fold, disabled, trace)
 
     def new_id(self) -> int:
         """A field or shared-plan id that the statement does not use yet."""
@@ -57,17 +57,3 @@ class RuleContext:
     def record(self, rule: str, before: Plan, after: Plan) -> None:
         if self.trace is not None and before is not after and before != after:
             self.trace.append((rule, after))
-
-
-def highest_id(node: Node) -> int:
-    """The highest field or shared id in a plan, subqueries included."""
-    highest = 0
-    stack: list[Node] = [node]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, Field | logical.SharedDefinition | logical.Recursive):
-            highest = max(highest, item.id)
-        elif isinstance(item, Subquery):
-            stack.append(item.plan)
-        stack.extend(children(item, Node))
-    return highest

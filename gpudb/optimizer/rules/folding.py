@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpudb.expr import Call, Cast, Expr, Literal, Not, Subquery, Volatility
-from gpudb.optimizer.logical import Plan
+from gpudb.expr import Call, Cast, ColumnRef, Expr, Literal, Not, Subquery, Volatility
+from gpudb.optimizer.logical import Field, Plan
 from gpudb.optimizer.rules.context import RuleContext
 from gpudb.sqltype import BOOLEAN, REG_TYPES
 from gpudb.tree import Node, map_children
@@ -25,7 +25,7 @@ class _Folder:
         self._context = context
 
     def node(self, node: Any) -> Any:
-        if isinstance(node, Literal):
+        if isinstance(node, Literal | ColumnRef | Field):
             return node
         if isinstance(node, Subquery):
             node = map_children(node, Plan, self.node)
