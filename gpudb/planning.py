@@ -100,7 +100,7 @@ class CatalogStatistics:
 
     def is_system(self, table_oid: int) -> bool:
         relation = self._snapshot.relation_by_oid(table_oid)
-        return relation is not None and relation.is_system
+        return relation is not None and (relation.is_system or relation.kind == "S")
 
     def table_name(self, table_oid: int) -> str:
         relation = self._snapshot.relation_by_oid(table_oid)

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from gpudb import sqltype
+from gpudb.catalog.objects import Relation, RelationKind
 from gpudb.catalog.system import SessionInfo, SystemCatalog, SystemRows
 from gpudb.column import (
     Batch,
@@ -303,6 +304,8 @@ def build_system_scan(builder: Builder, node: SystemScan) -> Stream:
     context = builder.context
     snapshot = context.snapshot
     relation = snapshot.relation_by_oid(node.table_oid)
+    if relation.kind == RelationKind.SEQUENCE:
+        return _sequence_scan(builder, node, relation)
     catalog: SystemCatalog = builder.system
     role = snapshot.role(context.user)
     session = SessionInfo(
@@ -326,6 +329,28 @@ def build_system_scan(builder: Builder, node: SystemScan) -> Stream:
     stream = Stream.of(node.fields, OnceSource(rows, system_rows.rows))
     if node.filters:
         predicates = Predicates(node.filters, positions(node.fields), context)
+        stream = stream.then(FilterOperator(predicates), node.fields)
+    return stream
+
+
+def _sequence_scan(builder: Builder, node: SystemScan, relation: Relation) -> Stream:
+    """The one row of a sequence."""
+
+    def rows() -> Iterator[Batch]:
+        value, is_called = builder.context.session.database.store.sequences.current(relation)
+        shown: dict[int, Any] = {1: value, 2: 0, 3: is_called}  # SEQUENCE_COLUMNS
+        columns = []
+        for field in node.fields:
+            if field.attnum in shown:
+                kind = data_type(field.type.oid, builder.context).layout
+                columns.append(from_values(field.type, kind, [shown[field.attnum]]))
+            else:
+                columns.append(_system_attribute(builder, field, relation.oid, 1))
+        yield Batch(tuple(columns), 1, 1)
+
+    stream = Stream.of(node.fields, OnceSource(rows))
+    if node.filters:
+        predicates = Predicates(node.filters, positions(node.fields), builder.context)
         stream = stream.then(FilterOperator(predicates), node.fields)
     return stream
 

@@ -14,6 +14,8 @@ from gpudb.catalog import resolution
 from gpudb.catalog.objects import (
     SCHEMA_INFORMATION_SCHEMA,
     SCHEMA_PG_CATALOG,
+    SEQUENCE_COLUMNS,
+    ColumnDef,
     Relation,
     RelationKind,
 )
@@ -108,11 +110,16 @@ def scan(binder: Binder, relation: Relation, alias: str) -> tuple[logical.Plan, 
         binder.field(
             column.name, SqlType(column.type_oid, column.typmod), relation.oid, column.attnum
         )
-        for column in relation.live_columns()
+        for column in _scanned(relation)
     )
     key = binder.new_id()
     binder.scan_keys[id(fields)] = (fields, key)
     return logical.Scan(relation.oid, relation.name, fields, alias=alias), key
+
+
+def _scanned(relation: Relation) -> tuple[ColumnDef, ...]:
+    is_sequence = relation.kind == RelationKind.SEQUENCE
+    return SEQUENCE_COLUMNS if is_sequence else tuple(relation.live_columns())
 
 
 def _view(binder: Binder, relation: Relation) -> logical.Plan:
