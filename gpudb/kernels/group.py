@@ -19,7 +19,7 @@ from gpudb.kernels.key_words import KeyEncoder
 Ids = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-DIRECT_DOMAIN_MIN = 1 << 16
+DIRECT_DOMAIN_MIN = 1 << 20
 """A domain up to this size is always addressed directly."""
 DIRECT_DOMAIN_MAX = 1 << 27
 DIRECT_FACTOR = 8

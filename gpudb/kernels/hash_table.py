@@ -127,7 +127,7 @@ class HashTable:
             firsts.append(first[old : self.size])
             if start >= len(words):
                 break
-            self._rebuild(len(self._slots) * 4)
+            self._rebuild(max(len(self._slots) * 4, 1 << len(words).bit_length()))
         assert self.size - before == sum(map(len, firsts))
         return ids, np.concatenate(firsts)
 
@@ -239,3 +239,23 @@ class DirectTable:
     def find(self, codes: Ids) -> Ids:
         """Ids of the codes (R) in the domain, -1 for unknown ones."""
         return self._ids[codes].astype(np.int64)
+
+
+@jit.kernel("void(int64[::1], int64[::1], int64[::1])")
+def _list_rows(ids, ends, rows):  # type: ignore[no-untyped-def]
+    """Rows by id, in order within an id; ``ends`` come in as the starts of the lists."""
+    for row in range(ids.shape[0]):
+        at = ends[ids[row]]
+        rows[at] = row
+        ends[ids[row]] = at + 1
+
+
+def row_lists(ids: Ids, size: int) -> tuple[Ids, Ids]:
+    """Where each id's list starts (size + 1), and the rows (R) of the ids one after the other."""
+    offsets = np.zeros(size + 1, np.int64)
+    np.cumsum(np.bincount(ids, minlength=size), out=offsets[1:])
+    if not _list_rows.is_worthwhile(len(ids)):
+        return offsets, np.argsort(ids, kind="stable")
+    rows = np.empty(len(ids), np.int64)
+    _list_rows(np.ascontiguousarray(ids), offsets[:-1].copy(), rows)
+    return offsets, rows

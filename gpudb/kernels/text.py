@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from gpudb import layout
+from gpudb import jit, layout
 from gpudb.column import Column
 from gpudb.layout import Kind
 from gpudb.sqltype import SqlType
@@ -113,8 +113,74 @@ def packed(column: Column) -> tuple[Positions, Bytes]:
     return offsets, joined
 
 
+@jit.kernel("void(int64[::1], int64[::1], uint8[::1], uint8[::1], int64[::1], boolean[::1])")
+def _in_order(starts, lengths, data, literals, bounds, found):  # type: ignore[no-untyped-def]
+    """Whether a string is first literal, anything, next literal, anything ... last literal."""
+    last = bounds.shape[0] - 2
+    head, tail = bounds[1], bounds[last + 1] - bounds[last]
+    for row in range(starts.shape[0]):
+        at, stop = starts[row], starts[row] + lengths[row]
+        matches = stop - at >= head + tail
+        k = 0
+        while matches and k < head:
+            matches = data[at + k] == literals[k]
+            k += 1
+        stop -= tail
+        k = 0
+        while matches and k < tail:
+            matches = data[stop + k] == literals[bounds[last] + k]
+            k += 1
+        at += head
+        number = 1
+        while matches and number < last:
+            first, size = bounds[number], bounds[number + 1] - bounds[number]
+            limit = stop - size
+            is_found = size == 0
+            if size:
+                lead = literals[first]
+                while at <= limit:
+                    if data[at] == lead:
+                        k = 1
+                        while k < size and data[at + k] == literals[first + k]:
+                            k += 1
+                        if k == size:
+                            is_found = True
+                            break
+                    at += 1
+            matches = is_found
+            at += size
+            number += 1
+        found[row] = matches
+
+
+def holds_in_order(column: Column, literals: Sequence[bytes]) -> Tensor | None:
+    """bool (R): whether each string is the literals in order with anything between them.
+
+    The first literal begins the string, the last (of at least two) ends it. None when the rows
+    are too few for a compiled loop.
+    """
+    if not _in_order.is_worthwhile(column.rows):
+        return None
+    starts, lengths, data = buffers(column)
+    starts, lengths = np.ascontiguousarray(starts), np.ascontiguousarray(lengths)
+    bounds = np.zeros(len(literals) + 1, np.int64)
+    np.cumsum([len(literal) for literal in literals], out=bounds[1:])
+    found = np.empty(len(starts), bool)
+    _in_order(starts, lengths, _writable(data), _writable(b"".join(literals)), bounds, found)
+    return torch.from_numpy(found)
+
+
+def _writable(data: Bytes | bytes) -> Bytes:
+    """The bytes as an array that compiled loops take."""
+    array = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data
+    return array if array.flags.writeable else array.copy()
+
+
 def contains(column: Column, literal: bytes) -> Tensor:
     """bool (R): whether each string holds the literal."""
+    compiled = holds_in_order(column, (b"", literal, b""))
+    if compiled is not None:
+        return compiled
     starts, lengths, data = buffers(column)
     rows = len(starts)
     found = np.zeros(rows, bool)

@@ -240,6 +240,25 @@ def compare_objects(name: str, left: Column, right: Column, snapshot: Any = None
 # --- dates and timestamps among each other ---
 
 
+def _compare_dates(name: str, left: Column, right: Column) -> Tensor | None:
+    """A comparison of a date column with a constant timestamp as one of days; None if not so."""
+    if left.type.oid == sqltype.TIMESTAMP and left.rows == 1:
+        return _compare_dates(_MIRRORED[name], right, left)
+    if left.type.oid != sqltype.DATE or left.rows == 1 or right.rows != 1:
+        return None
+    if right.type.oid != sqltype.TIMESTAMP or left.lo is None or left.hi is None:
+        return None
+    moment = int(integers(right)[0])
+    if max(abs(left.lo), abs(left.hi)) >= 10**8 or abs(moment) >= 10**8 * DAY_MICROSECONDS:
+        return None
+    day, rest = divmod(moment, DAY_MICROSECONDS)
+    if rest:
+        if name in ("eq", "ne"):
+            return torch.full((left.rows,), name == "ne", device=left.device)
+        name = "le" if name in ("le", "lt") else "gt"
+    return _compare_with_constant(name, left, day)
+
+
 def _microseconds(context: EvaluationContext, column: Column, *, to_utc: bool) -> Tensor:
     """A date or timestamp in microseconds; ``to_utc``: seen from the session's zone."""
     values = integers(column)
@@ -280,8 +299,10 @@ def _register_mixed(left: str, right: str) -> None:
         def body(
             context: EvaluationContext, one: Column, two: Column, *, name: str = name
         ) -> Column:
-            first, second = moments(context, one, two)
-            return boolean_column(BOOLEAN, _compare(name, first, second), all_valid(one, two))
+            verdicts = None if to_utc else _compare_dates(name, one, two)
+            if verdicts is None:
+                verdicts = _compare(name, *moments(context, one, two))
+            return boolean_column(BOOLEAN, verdicts, all_valid(one, two))
 
         scalar(f"{left}_{name}_{right}")(body)
 

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -32,10 +33,11 @@ from gpudb.column import (
 )
 from gpudb.exec.evaluation import EvaluationContext
 from gpudb.exec.functions.arithmetic import BY_OID, bounds_of
-from gpudb.exec.functions.rowwise import evaluate, relabelled, rowwise
+from gpudb.exec.functions.rowwise import evaluate, is_text_layout, relabelled, rowwise
 from gpudb.kernels import decimal as decimals
 from gpudb.kernels import parse
 from gpudb.kernels.decimal_math import round_to, unscaled
+from gpudb.kernels.key_words import trimmed_lengths
 from gpudb.layout import Kind
 from gpudb.sqltype import BOOLEAN, SqlType
 
@@ -257,6 +259,14 @@ def int4_to_char(value: int) -> str:
 @scalar("rtrim1")
 def trim_right(context: EvaluationContext, column: Column) -> Column:
     """Without trailing blanks: rtrim(text), and char(n) to text."""
+    if is_text_layout(column):
+        starts, lengths, data = entry_buffers(column)
+        if not _end_in_blank(starts, lengths, data).any():
+            return relabelled(column, SqlType(sqltype.TEXT))
+        if column.layout.kind is Kind.TEXT:
+            shorter = torch.from_numpy(trimmed_lengths(starts, lengths, data))
+            parts = (column.data[0], shorter, column.data[2])
+            return replace(column, type=SqlType(sqltype.TEXT), data=parts)
     return evaluate(context, lambda value: value.rstrip(" "), (column,), SqlType(sqltype.TEXT))
 
 
@@ -315,14 +325,36 @@ def with_modifier(
 
 def _fits_already(column: Column, type_: SqlType) -> bool:
     """Whether no string is longer than the type allows (and char(n) has no trailing blank)."""
-    if type_.oid != sqltype.VARCHAR:
-        return False
     limit = type_.typmod - 4
+    if type_.oid not in (sqltype.VARCHAR, sqltype.BPCHAR):
+        return False
+    starts, lengths, data = entry_buffers(column)
+    if not len(lengths):
+        return True
+    if int(lengths.max()) > limit:
+        return False
+    return type_.oid == sqltype.VARCHAR or not _end_in_blank(starts, lengths, data).any()
+
+
+def entry_buffers(
+    column: Column,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any], npt.NDArray[np.uint8]]:
+    """Starts, lengths and bytes of the rows of a TEXT column, of the entries of a DICTIONARY."""
     if column.layout.kind is Kind.TEXT:
-        return not column.rows or int(column.data[1].max()) <= limit
+        starts, lengths, data = (buffer.cpu().numpy() for buffer in column.data)
+        return starts, lengths, data
     dictionary = column.dictionary
     assert dictionary is not None
-    return len(dictionary) == 0 or int(np.diff(dictionary.offsets).max()) <= limit
+    return dictionary.offsets[:-1], np.diff(dictionary.offsets), dictionary.data
+
+
+def _end_in_blank(
+    starts: npt.NDArray[np.int64], lengths: npt.NDArray[Any], data: npt.NDArray[np.uint8]
+) -> npt.NDArray[np.bool_]:
+    if not len(data):
+        return np.zeros(len(lengths), bool)
+    last = np.clip(starts + lengths - 1, 0, len(data) - 1)
+    return np.asarray((lengths > 0) & (data[last] == ord(" ")))
 
 
 def _fit_numeric(context: EvaluationContext, column: Column, type_: SqlType) -> Column | None:

@@ -126,6 +126,9 @@ def matches_like(column: Column, pattern: str) -> Tensor:
             np.frombuffer(literals[0], np.uint8), None,
         )
         return texts.equal(column, constant)
+    compiled = texts.holds_in_order(column, literals)
+    if compiled is not None:
+        return compiled
     candidates = None
     filters = [(texts.starts_with, literals[0]), (texts.ends_with, literals[-1])]
     if len(literals) == 3 and not literals[0] and not literals[2]:

@@ -149,7 +149,10 @@ class AggregateSink(Sink):
         ]
         every = tuple(range(len(node.keys)))
         self._sets = [
-            GroupingSet(keys, KeyTable(len(keys)), states=[None] * len(self._inputs))
+            GroupingSet(
+                keys, KeyTable(len(keys), expected_rows=builder.leaf_rows),
+                states=[None] * len(self._inputs),
+            )
             for keys in (node.grouping_sets or (every,))
         ]
         self._empty = empty_columns(builder, node.fields)
@@ -168,7 +171,7 @@ class AggregateSink(Sink):
             states = [i.aggregate.partial(i.rows(batch, None, 1)) for i in self._inputs]
             return Partial((), 1, states)
         own = [keys[number] for number in item.keys]
-        table = KeyTable(len(own))
+        table = KeyTable(len(own), expected_rows=batch.rows)
         ids, first = table.insert(own, batch.rows)
         groups = len(first)
         index = torch.from_numpy(first)

@@ -24,6 +24,7 @@ from gpudb.exec.operators.scan import BITMAP_DOMAIN_MAX, DynamicFilter
 from gpudb.exec.pipeline import Branch, LazySource
 from gpudb.kernels.concat import concat
 from gpudb.kernels.group import KeyTable
+from gpudb.kernels.hash_table import row_lists
 from gpudb.layout import Kind
 from gpudb.optimizer.logical import Field, JoinKind
 from gpudb.optimizer.physical import HashJoin
@@ -97,11 +98,10 @@ class BuildSink(CollectSink):
         self.is_unique = len(first) == len(rows)
         if self.is_unique:
             return
-        counts = np.bincount(ids, minlength=len(first))
-        self.offsets = np.zeros(len(first) + 1, np.int64)
-        np.cumsum(counts, out=self.offsets[1:])
-        narrow = torch.from_numpy(ids.astype(np.int32))
-        self.row_lists = rows[torch.sort(narrow, stable=True).indices.numpy()]
+        if self._join is not None and self._join.is_test:
+            return
+        self.offsets, listed = row_lists(ids, len(first))
+        self.row_lists = listed if mask is None else rows[listed]
 
     def _publish(self) -> None:
         for target, number in self._filters:
@@ -158,6 +158,10 @@ class HashJoinProbe(Join):
         self._null_safe = node.null_safe or (False,) * len(node.probe_keys)
         self._is_null_aware = node.is_null_aware
         self._single_tables: list[tuple[KeyTable, Rows]] = []
+        self.is_test = residual is None and self.kind in (
+            JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK
+        )
+        """Only whether a key occurs matters, not in which rows."""
 
     def push(self, batch: Batch) -> Iterator[Batch]:
         if self.residual is None:
