@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any, Protocol
 
 import torch
@@ -267,6 +268,13 @@ def size_text(size: int) -> str:
         shift = 512 if step == 0 else 1024
         value = abs(value) // shift * (1 if value >= 0 else -1)
     raise AssertionError
+
+
+@rowwise("pg_size_pretty_numeric")
+def numeric_size_text(size: Decimal) -> str:
+    if not size.is_finite():
+        return f"{size} {_SIZE_UNITS[-1][0]}"
+    return f"{size:f} bytes" if abs(size) < _SIZE_UNITS[0][1] else size_text(int(size))
 
 
 @rowwise("pg_size_bytes", examples=(("pg_size_bytes('1.5 GB')", "1610612736"),))
