@@ -23,7 +23,7 @@ _CYCLE_SECONDS = 146097 * 86400
 _TABLE_START_YEAR, _TABLE_END_YEAR = 1840, 2440
 _PROBE_DAYS = 8
 _POSIX = re.compile(
-    r"(?:<([A-Za-z0-9+-]+)>|([A-Za-z]{3,}))([+-]?)([0-9]{1,2})(?::([0-9]{2}))?(?::([0-9]{2}))?"
+    r"(?:<([A-Za-z0-9+-]+)>|([A-Za-z]{3,}|(?=[+-])))([+-]?)([0-9]{1,2})(?::([0-9]{2}))?(?::([0-9]{2}))?"
 )
 
 
@@ -60,7 +60,7 @@ def zone(name: str) -> Zone | None:
     if seconds >= 86400:
         return None
     east = seconds if match[3] == "-" else -seconds
-    return fixed(east, match[1] or match[2].upper())
+    return fixed(east, match[1] or match[2].upper() or name)
 
 
 def fixed(east: int, name: str | None = None) -> Zone:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -177,6 +178,21 @@ class GroupedScope:
             return self._subquery(value)
         rewritten: Expr = map_children(value, Expr, self.rewrite)
         return rewritten
+
+    def rewrite_outputs(self, values: Sequence[Expr]) -> list[Expr]:
+        """The SELECT list's values rewritten.
+
+        With grouping sets, the first constant that is a key is the one that GROUP BY names, and
+        NULL in the sets without it; equal constants elsewhere stay constants.
+        """
+        named: dict[Expr, Expr] = {}
+        if self.groups.sets is not None:
+            named = {k: ref for k, ref in self._others.items() if isinstance(k, Literal)}
+        return [
+            named.pop(value) if isinstance(value, Literal) and value in named
+            else self.rewrite(value)
+            for value in values
+        ]
 
     def _column(self, value: ColumnRef) -> Expr:
         found = self._columns.get(value.id)

@@ -183,8 +183,9 @@ def _grouped(
     plan = _sets_of_keys(binder, scope, plan, keys)
     grouped = grouping.GroupedScope(binder, scope, keys)
     items = grouped.items()
+    values = grouped.rewrite_outputs([item.expression for item in outputs.items])
     outputs.items = [
-        replace(item, expression=grouped.rewrite(item.expression)) for item in outputs.items
+        replace(item, expression=value) for item, value in zip(outputs.items, values, strict=True)
     ]
     predicate = None if having is None else grouped.rewrite(having)
     scope.window_items = [
