@@ -31,7 +31,7 @@ from gpudb.catalog.types.calendar import (
     month_length,
     weekday,
 )
-from gpudb.catalog.types.datetime_fields import WORD_MAX
+from gpudb.catalog.types.datetime_fields import WORD_MAX, FieldError, Problem, zone_offset
 from gpudb.catalog.types.intervals import UNITS, IntervalFields, checked, span
 from gpudb.catalog.types.numeric import display_scale
 from gpudb.column import (
@@ -676,7 +676,20 @@ def make_timestamptz(context: EvaluationContext, *parts: Any) -> int:
 
 @rowwise("make_timestamptz_at_timezone")
 def make_timestamptz_at(*parts: Any) -> int:
-    return to_utc(make_timestamp(*parts[:6]), named_zone(parts[6]))
+    return to_utc(make_timestamp(*parts[:6]), _zone_or_offset(parts[6]))
+
+
+def _zone_or_offset(text: str) -> zones.Zone:
+    """A zone by name; a signed offset counts east of Greenwich, unlike in a POSIX zone."""
+    if not text.startswith(("+", "-")):
+        return named_zone(text)
+    try:
+        return zones.fixed(zone_offset(text))
+    except FieldError as error:
+        raise errors.InvalidParameterValue(
+            f'numeric time zone "{text}" out of range' if error.problem is Problem.ZONE_RANGE
+            else f'invalid input syntax for type numeric time zone: "{text}"'
+        ) from None
 
 
 @rowwise("make_interval", examples=(("make_interval(days => 10)", "10 days"),))
