@@ -93,7 +93,7 @@ class KeyTable:
         bounds = [
             e.bounds(c, w) for e, c, w in zip(self._encoders, columns, words, strict=True)
         ]
-        bounds.append((0, int(nulls.max())))
+        bounds.append((0, 0 if nulls.strides == (0,) else int(nulls.max())))
         lows, sizes = self._lows, self._sizes
         if not lows:
             new_lows = [low for low, _ in bounds]
@@ -138,7 +138,8 @@ class KeyTable:
         clipped = []
         for word, low, size in zip(words, self._lows, self._sizes, strict=True):
             high = low + size - 1
-            if len(word) and (int(word.min()) < low or int(word.max()) > high):
+            seen = word[:1] if word.strides == (0,) else word
+            if len(seen) and (int(seen.min()) < low or int(seen.max()) > high):
                 here = (word >= low) & (word <= high)
                 inside = here if inside is None else inside & here
                 word = np.where(here, word, low)
@@ -161,7 +162,7 @@ class KeyTable:
         words = self._all_words()
         self._direct = None
         self._words = []
-        self._hash = HashTable(len(self._encoders) + 1)
+        self._hash = HashTable(len(self._encoders) + 1, expected=self._expected)
         if len(words):
             self._hash.insert(np.ascontiguousarray(words))
 
@@ -183,7 +184,9 @@ class KeyTable:
 
 
 def _null_words(columns: Sequence[Column], rows: int) -> Ids:
-    """A word with one bit per column that is NULL (R); zeros without NULLs."""
+    """A word with one bit per column that is NULL (R); one zero, broadcast, without NULLs."""
+    if all(column.valid is None for column in columns):
+        return np.broadcast_to(np.int64(0), (rows,))
     nulls = np.zeros(rows, np.int64)
     for number, column in enumerate(columns):
         if column.valid is not None:

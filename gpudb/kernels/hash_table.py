@@ -19,6 +19,8 @@ Ids = npt.NDArray[np.int64]
 Words = npt.NDArray[np.int64]
 
 _SLOTS_MIN = 1024
+_EXPECTED_MAX = 1 << 19
+"""Room is made for up to that many keys before they are seen."""
 
 
 @jit.kernel(
@@ -89,10 +91,11 @@ def _find(words, slots, stored, ids):  # type: ignore[no-untyped-def]
 
 
 class HashTable:
-    """Distinct keys of K words, numbered in order of appearance."""
+    """Distinct keys of K words, numbered in order of appearance; about ``expected`` of them."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, *, expected: int = 0) -> None:
         self.width = width
+        self._slots_first = max(_SLOTS_MIN, 2 << min(expected, _EXPECTED_MAX).bit_length())
         self.size = 0
         self._stored: Words = np.empty((_SLOTS_MIN // 2, width), np.int64)
         self._dict: dict[Any, int] | None = {}
@@ -114,7 +117,7 @@ class HashTable:
             return self._insert_small(words)
         if self._dict is not None:
             self._dict = None
-            self._rebuild(_SLOTS_MIN)
+            self._rebuild(self._slots_first)
         ids = np.empty(len(words), np.int64)
         before, start = self.size, 0
         firsts = []
@@ -238,7 +241,7 @@ class DirectTable:
 
     def find(self, codes: Ids) -> Ids:
         """Ids of the codes (R) in the domain, -1 for unknown ones."""
-        return self._ids[codes].astype(np.int64)
+        return self._ids.take(codes).astype(np.int64)
 
 
 @jit.kernel("void(int64[::1], int64[::1], int64[::1])")

@@ -191,7 +191,7 @@ class KeyEncoder:
                 self._translations[dictionary.id] = table
         if not len(table):
             return np.zeros(column.rows, np.int64)
-        words: Words = table[column.data[0].cpu().numpy()]
+        words: Words = table.take(column.data[0].cpu().numpy())
         return words
 
     def _text_words(self, column: Column, *, is_new: bool) -> Words:
