@@ -521,17 +521,30 @@ class JoinOrder:
             kind, right = JoinKind.INNER, self._physical(chosen.right)
             condition = self._condition(chosen.left, chosen.right)
         joined = joins.join(self.estimator, kind, left, right, condition, rows=chosen.rows)
-        if reducer is None:
-            return joined
-        new = tuple(item.expression for item in self._new_predicates(chosen.left, chosen.right))
-        return filtered(self.estimator, joined, new) if new else joined
+        new = self._new_predicates(chosen.left, chosen.right)
+        above = tuple(item.expression for item in new) if reducer is not None else tuple(
+            self._guarded(chosen.left, chosen.right)
+        )
+        return filtered(self.estimator, joined, above) if above else joined
+
+    def _guarded(self, left: int, right: int) -> list[Expr]:
+        """Predicates that may raise and stand beside others: they see only rows that pass those.
+
+        (A conjunction would evaluate them where an earlier part is NULL.)
+        """
+        new = [item.expression for item in self._new_predicates(left, right)]
+        unsafe = [item for item in new if may_raise(item)]
+        is_alone = len(unsafe) == 1 and len(new) == 1 and not self._class_keys(left, right)
+        return [] if is_alone else unsafe
 
     def _condition(self, left: int, right: int) -> Expr:
         parts: list[Expr] = [
             expr.Call(group.function, (one, other), BOOLEAN)
             for group, _, _, one, other in self._class_keys(left, right)
         ]
-        parts.extend(item.expression for item in self._new_predicates(left, right))
+        above = self._guarded(left, right)
+        new = [item.expression for item in self._new_predicates(left, right)]
+        parts.extend(item for item in new if item not in above)
         return conjoin(parts)
 
     def _add_tails(self, plan: Physical) -> Physical:

@@ -89,7 +89,7 @@ def _limit_keys(plan: logical.Limit, source: StatisticsSource) -> Keys:
     return keys_of(plan.input, source)
 
 
-def _filter_keys(predicates: tuple[Expr, ...], keys: Keys, own: frozenset[int]) -> Keys:
+def keys_under(predicates: tuple[Expr, ...], keys: Keys, own: frozenset[int]) -> Keys:
     """Keys under equalities with values from outside: the columns so fixed need not be in."""
     fixed: set[int] = set()
     for part in predicates:
@@ -112,7 +112,7 @@ def _scan_keys(plan: logical.Scan, source: StatisticsSource) -> Keys:
             keys.add(frozenset(ids[attnum] for attnum in unique))
     if -1 in ids:
         keys.add(frozenset((ids[-1],)))
-    return _filter_keys(plan.filters, frozenset(keys), field_ids(plan))
+    return keys_under(plan.filters, frozenset(keys), field_ids(plan))
 
 
 def _join_keys(plan: logical.Join | logical.Apply, source: StatisticsSource) -> Keys:
@@ -121,13 +121,13 @@ def _join_keys(plan: logical.Join | logical.Apply, source: StatisticsSource) -> 
         return left
     right = keys_of(plan.right, source)
     if isinstance(plan, logical.Join) and plan.kind in (JoinKind.INNER, JoinKind.LEFT):
-        matched = _filter_keys(conjuncts(plan.condition), right, field_ids(plan.right))
+        matched = keys_under(conjuncts(plan.condition), right, field_ids(plan.right))
         if frozenset[int]() in matched:
             return left
     both = {one | other for one in left for other in right}
     if plan.kind is JoinKind.INNER:
         parts = conjuncts(plan.condition)
-        matched = _filter_keys(parts, left, field_ids(plan.left))
+        matched = keys_under(parts, left, field_ids(plan.left))
         if frozenset[int]() in matched:
             both |= right
     return frozenset(both)
@@ -142,7 +142,7 @@ def keys_of(plan: Plan, source: StatisticsSource) -> Keys:
             return ONE_ROW if len(plan.rows) <= 1 else NO_KEYS
         case logical.Filter():
             keys = keys_of(plan.input, source)
-            return _filter_keys(conjuncts(plan.predicate), keys, field_ids(plan.input))
+            return keys_under(conjuncts(plan.predicate), keys, field_ids(plan.input))
         case logical.Project():
             return _project_keys(plan, source)
         case logical.Sort() | logical.Window():

@@ -25,7 +25,8 @@ class RuleContext:
     fold: Callable[[Expr], Literal | None] | None = None
     disabled: frozenset[str] = frozenset()
     trace: list[tuple[str, Plan]] | None = None
-    notes: dict[str, Any] = field(default_factory=dict)
+    guards: set[int] = field(default_factory=set)
+    """Columns made by remove_subqueries: where one is not true, a subquery must not run."""
 
     @classmethod
     def of(

@@ -10,7 +10,6 @@ FROM).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,23 +27,28 @@ from gpudb.expr import (
     FieldSelect,
     IsNull,
     Literal,
-    SortKey,
     Truth,
     WindowCall,
     references,
 )
 from gpudb.optimizer import functions, logical
 from gpudb.optimizer.logical import Apply, Assignment, Field, Join, JoinKind, Plan, field_ids
+from gpudb.optimizer.logical_facts import keys_of, keys_under, yields_at_most_one_row
 from gpudb.optimizer.properties import (
     conjoin,
     equality_sides,
     is_null_when,
     is_true,
+    is_volatile,
+    may_raise,
     split,
     substitute,
 )
 from gpudb.optimizer.rules.context import RuleContext
+from gpudb.optimizer.rules.grouping_sets import has_empty_set, without_empty_sets
+from gpudb.optimizer.rules.numbering import limited
 from gpudb.optimizer.rules.shape import exact_inputs, exactly, fresh_copy, passed
+from gpudb.optimizer.rules.sharing import is_pure
 from gpudb.sqltype import BIGINT, BOOLEAN
 from gpudb.tree import children, map_children, walk
 
@@ -62,12 +66,14 @@ class Pulled:
     """A plan whose correlated conditions were taken out; they read its columns and outer ones.
 
     ``defaults``: what columns are for an outer row without a group (count is 0, not NULL).
+    ``late``: columns computed above the join, from the plan's and the outer ones (scalar only).
     """
 
     plan: Plan
     conditions: list[Expr]
     is_scalar: bool = False
     defaults: dict[int, Expr] | None = None
+    late: tuple[Assignment, ...] = ()
 
 
 class _Decorrelator:
@@ -82,13 +88,19 @@ class _Decorrelator:
         outer = logical.free_ids(apply.right) & field_ids(apply.left)
         if not outer:
             kind = apply.kind
-            if kind is JoinKind.SINGLE and _is_one_row(apply.right):
+            if kind is JoinKind.SINGLE and yields_at_most_one_row(
+                apply.right, self._context.statistics
+            ):
                 kind = JoinKind.LEFT
             return exactly(
                 Join(kind, apply.left, apply.right, apply.condition, apply.mark), apply.fields
             )
-        pulled = None if _crosses(apply.right) else self._pull(apply.right, outer)
-        if pulled is not None and not (pulled.is_scalar and apply.kind in _LEFT_ONLY):
+        if not is_pure(apply.right):
+            return exactly(self._by_row(apply), apply.fields)
+        pulled = None
+        if not outer & self._context.guards and not _crosses(apply.right):
+            pulled = self._pull(apply.right, outer)
+        if pulled is not None and not (pulled.is_scalar and _needs_domain(apply)):
             return exactly(self._joined(apply, pulled), apply.fields)
         return exactly(self._by_domain(apply, outer), apply.fields)
 
@@ -97,34 +109,43 @@ class _Decorrelator:
         if apply.kind is JoinKind.MARK:
             conditions = [BooleanTest(item, Truth.TRUE) for item in conditions]
         if not pulled.is_scalar:
+            kind = apply.kind
+            if kind is JoinKind.SINGLE and self._is_unique(pulled, conditions):
+                kind = JoinKind.LEFT
             condition = conjoin([*conditions, apply.condition])
-            return Join(apply.kind, apply.left, pulled.plan, condition, apply.mark)
-        if apply.kind is JoinKind.LEFT and not is_true(apply.condition):
-            raise errors.FeatureNotSupported(
-                "LEFT JOIN LATERAL of an aggregate with a condition is not supported"
-            )
+            return Join(kind, apply.left, pulled.plan, condition, apply.mark)
         found = self._defaulted(apply.left, pulled, conditions)
         if apply.kind is JoinKind.INNER and not is_true(apply.condition):
             return logical.Filter(found, apply.condition)
         return found
 
+    def _is_unique(self, pulled: Pulled, conditions: list[Expr]) -> bool:
+        """Whether the conditions leave at most one row of the right side, by a key of it."""
+        keys = keys_of(pulled.plan, self._context.statistics)
+        left = keys_under(tuple(conditions), keys, field_ids(pulled.plan))
+        return frozenset[int]() in left
+
     def _defaulted(self, left: Plan, pulled: Pulled, conditions: list[Expr]) -> Plan:
         """A scalar aggregate has a row for every outer row: where it found no group, defaults."""
-        if not pulled.defaults:
-            return Join(JoinKind.LEFT, left, pulled.plan, conjoin(conditions))
-        present = self._context.new_field("present", BOOLEAN)
-        marked = logical.Project(
-            pulled.plan, (*passed(pulled.plan.fields), Assignment(present, TRUE))
-        )
-        joined = Join(JoinKind.LEFT, left, marked, conjoin(conditions))
-        assignments = []
-        for item in (*left.fields, *pulled.plan.fields):
-            default = pulled.defaults.get(item.id)
-            value: Expr = item.ref
-            if default is not None:
-                value = Case((CaseArm(IsNull(present.ref), default),), item.ref, item.type)
-            assignments.append(Assignment(item, value))
-        return logical.Project(joined, tuple(assignments))
+        source, values = pulled.plan, passed(pulled.plan.fields)
+        if pulled.defaults:
+            present = self._context.new_field("present", BOOLEAN)
+            source = logical.Project(source, (*values, Assignment(present, TRUE)))
+            absent = IsNull(present.ref)
+            values = tuple(
+                item if default is None else Assignment(
+                    item.field,
+                    Case((CaseArm(absent, default),), item.expression, item.field.type),
+                )
+                for item in values
+                for default in [pulled.defaults.get(item.field.id)]
+            )
+        joined: Plan = Join(JoinKind.LEFT, left, source, conjoin(conditions))
+        if pulled.defaults:
+            joined = logical.Project(joined, (*passed(left.fields), *values))
+        if pulled.late:
+            joined = logical.Project(joined, (*passed(left.fields), *pulled.late))
+        return joined
 
     # Pull-up
 
@@ -152,20 +173,22 @@ class _Decorrelator:
         below = self._pull(plan.input, outer)
         if below is None:
             return None
-        own: list[Expr] = []
-        taken = list(below.conditions)
-        for part in split(plan.predicate):
-            (taken if logical.free_ids(part) & outer else own).append(part)
         if below.is_scalar:
             return None
+        taken, own = _divided(plan.predicate, below.conditions, outer)
         rebuilt = logical.Filter(below.plan, conjoin(own)) if own else below.plan
         return Pulled(rebuilt, taken)
 
     def _pull_project(self, plan: logical.Project, outer: frozenset[int]) -> Pulled | None:
-        if any(logical.free_ids(item.expression) & outer for item in plan.assignments):
-            return None
         below = self._pull(plan.input, outer)
         if below is None:
+            return None
+        is_bound = any(logical.free_ids(item.expression) & outer for item in plan.assignments)
+        is_fixed = is_bound or may_raise(plan)
+        if below.is_scalar and (is_fixed or below.late):
+            known = {item.field.id: item.expression for item in below.late}
+            return replace(below, late=tuple(substitute(item, known) for item in plan.assignments))
+        if is_bound or (is_fixed and below.conditions):
             return None
         assignments = list(plan.assignments)
         have = {item.field.id for item in assignments}
@@ -188,7 +211,7 @@ class _Decorrelator:
         if plan.grouping_sets or self._own_free(plan, outer):
             return None
         below = self._pull(plan.input, outer)
-        if below is None or below.is_scalar:
+        if below is None or below.is_scalar or (below.conditions and may_raise(plan)):
             return None
         keys = list(plan.keys)
         conditions = []
@@ -229,10 +252,8 @@ class _Decorrelator:
             left, right = self._pull(plan.left, outer), self._pull(plan.right, outer)
             if left is None or right is None or left.is_scalar or right.is_scalar:
                 return None
-            own: list[Expr] = []
-            taken = [*left.conditions, *right.conditions]
-            for part in split(plan.condition):
-                (taken if logical.free_ids(part) & outer else own).append(part)
+            pulled = [*left.conditions, *right.conditions]
+            taken, own = _divided(plan.condition, pulled, outer)
             return Pulled(Join(plan.kind, left.plan, right.plan, conjoin(own)), taken)
         if plan.kind in (JoinKind.RIGHT, JoinKind.FULL):
             return None
@@ -241,13 +262,19 @@ class _Decorrelator:
         left = self._pull(plan.left, outer)
         if left is None or left.is_scalar:
             return None
+        if left.conditions and (plan.kind is JoinKind.SINGLE or may_raise(plan.condition)):
+            return None
         return Pulled(replace(plan, left=left.plan), left.conditions)
 
     def _pull_sort(self, plan: logical.Sort, outer: frozenset[int]) -> Pulled | None:
         if self._own_free(plan, outer):
             return None
         below = self._pull(plan.input, outer)
-        return None if below is None else replace(below, plan=replace(plan, input=below.plan))
+        if below is None or below.is_scalar:
+            return below
+        if below.conditions and may_raise(plan):
+            return None
+        return replace(below, plan=replace(plan, input=below.plan))
 
     def _pull_distinct(self, plan: logical.Distinct, outer: frozenset[int]) -> Pulled | None:
         if self._own_free(plan, outer):
@@ -285,32 +312,7 @@ class _Decorrelator:
         if found is None:
             return None
         source, conditions, keys = found
-        return Pulled(self._limited(plan, source, keys), conditions)
-
-    def _limited(self, plan: logical.Limit, source: Plan, keys: Sequence[Field]) -> Plan:
-        """LIMIT per value of ``keys``: rows numbered within their partition, and filtered."""
-        order: tuple[SortKey, ...] = ()
-        sort = _sort_below(source)
-        if sort is not None:
-            order = sort.keys
-        function = functions.RANK if plan.with_ties else functions.ROW_NUMBER
-        number = self._context.new_field("number", BIGINT)
-        call = WindowCall(
-            function, (), BIGINT, tuple(key.ref for key in keys), order, DEFAULT_FRAME
-        )
-        numbered = logical.Window(source, (logical.WindowItem(number, call),))
-        tests: list[Expr] = []
-        if plan.offset is not None:
-            zero = Coalesce((plan.offset, Literal(0, BIGINT)), BIGINT)
-            tests.append(Call(functions.INT8_GT, (number.ref, zero), BOOLEAN))
-        if plan.limit is not None:
-            most: Expr = Literal(2**62, BIGINT)
-            end: Expr = Coalesce((plan.limit, most), BIGINT)
-            if plan.offset is not None:
-                zero = Coalesce((plan.offset, Literal(0, BIGINT)), BIGINT)
-                end = Call(functions.INT8_PL, (end, zero), BIGINT)
-            tests.append(Call(functions.INT8_LE, (number.ref, end), BOOLEAN))
-        return exactly(logical.Filter(numbered, conjoin(tests)), source.fields)
+        return Pulled(limited(plan, source, keys, self._context), conditions)
 
     def _own_free(self, plan: Plan, outer: frozenset[int]) -> bool:
         """Whether the node's own expressions read outer columns."""
@@ -318,16 +320,73 @@ class _Decorrelator:
 
     # The domain
 
+    def _by_row(self, apply: Apply) -> Plan:
+        """A volatile right side runs anew for each left row: the domain is the rows' numbers."""
+        number = self._context.new_field("number", BIGINT)
+        call = WindowCall(functions.ROW_NUMBER, (), BIGINT, (), (), DEFAULT_FRAME)
+        numbered = logical.Window(apply.left, (logical.WindowItem(number, call),))
+        outer = logical.free_ids(apply.right) & field_ids(apply.left)
+        return self._by_domain(replace(apply, left=numbered), outer | {number.id})
+
     def _by_domain(self, apply: Apply, outer: frozenset[int]) -> Plan:
         wanted = [item for item in apply.left.fields if item.id in outer]
-        pushed = _Domain(self, self._context, apply.left, wanted)
+        guards = tuple(item.ref for item in wanted if item.id in self._context.guards)
+        left = apply.left
+        definitions: list[logical.SharedDefinition] = []
+        source = left
+        if not _is_cheap(left):
+            copied, _ = fresh_copy(left, self._context)
+            shared = logical.SharedDefinition(self._context.new_id(), copied, "outer")
+            source = logical.SharedRef(shared.id, left.fields)
+            left = source
+            definitions.append(shared)
+        domain = source if not guards else logical.Filter(source, conjoin(guards))
+        if definitions:
+            narrow, _ = fresh_copy(exactly(domain, wanted), self._context)
+            distinct = logical.SharedDefinition(
+                self._context.new_id(), logical.Distinct(narrow), "domain"
+            )
+            definitions.append(distinct)
+            domain = logical.SharedRef(distinct.id, tuple(wanted))
+        pushed = _Domain(self._context, domain, wanted, is_distinct=bool(definitions))
         right, columns = pushed.push(apply.right)
-        same = [
-            _same(item.ref, columns[item.id].ref) for item in wanted
-        ]
+        same = [_same(item.ref, columns[item.id].ref) for item in wanted]
         condition = conjoin([*same, apply.condition])
-        kind = apply.kind
-        return Join(kind, apply.left, right, condition, apply.mark)
+        joined = Join(apply.kind, left, right, condition, apply.mark)
+        return logical.With(tuple(definitions), joined) if definitions else joined
+
+
+def _needs_domain(apply: Apply) -> bool:
+    """Whether the join must see the aggregate's row even where it found no group."""
+    return apply.kind in _LEFT_ONLY or (
+        apply.kind is JoinKind.LEFT and not is_true(apply.condition)
+    )
+
+
+def _is_cheap(plan: Plan) -> bool:
+    """Whether the plan may as well be run again as kept: a table read, at most."""
+    while isinstance(plan, logical.Filter | logical.Project):
+        if any(is_volatile(item) for item in children(plan, Expr)):
+            return False
+        plan = plan.input
+    return isinstance(
+        plan, logical.Scan | logical.Values | logical.SharedRef | logical.WorkTable
+    ) and is_pure(plan)
+
+
+def _divided(
+    condition: Expr, pulled: list[Expr], outer: frozenset[int]
+) -> tuple[list[Expr], list[Expr]]:
+    """What of a condition is taken up with ``pulled``, and what stays.
+
+    A conjunct that may raise goes where those before it went: it must not see more rows.
+    """
+    taken: list[Expr] = list(pulled)
+    own: list[Expr] = []
+    for part in split(condition):
+        is_outer = bool(logical.free_ids(part) & outer)
+        (taken if is_outer or (taken and may_raise(part)) else own).append(part)
+    return taken, own
 
 
 def _crosses(plan: Plan) -> bool:
@@ -369,11 +428,11 @@ class _Domain:
     """Brings the distinct outer values into a plan."""
 
     def __init__(
-        self, owner: _Decorrelator, context: RuleContext, left: Plan, wanted: list[Field]
+        self, context: RuleContext, left: Plan, wanted: list[Field], *, is_distinct: bool
     ) -> None:
-        self._owner = owner
         self._context = context
         self._left = left
+        self._is_distinct = is_distinct
         self._wanted = wanted
         self._outer = frozenset(item.id for item in wanted)
         self._work_tables: set[int] = set()
@@ -383,7 +442,7 @@ class _Domain:
         copied, renamed = fresh_copy(self._left, self._context)
         columns = {item.id: renamed.get(item.id, item) for item in self._wanted}
         narrow = exactly(copied, list(columns.values()))
-        return logical.Distinct(narrow), columns
+        return narrow if self._is_distinct else logical.Distinct(narrow), columns
 
     def _depends(self, plan: Plan) -> bool:
         """Whether the plan reads outer columns, or the work table of a recursion that does."""
@@ -512,6 +571,8 @@ class _Domain:
         return logical.Project(joined, (*passed(plan.fields), *both)), merged
 
     def _push_aggregate(self, plan: logical.Aggregate) -> tuple[Plan, Columns]:
+        if has_empty_set(plan):
+            return self.push(without_empty_sets(plan, self._context))
         source, below = self.push(plan.input)
         columns = {key: self._context.copy_of(item) for key, item in below.items()}
         added = tuple(Assignment(columns[key], item.ref) for key, item in below.items())
@@ -565,7 +626,7 @@ class _Domain:
             limit=None if plan.limit is None else self._bound(plan.limit, columns),
             offset=None if plan.offset is None else self._bound(plan.offset, columns),
         )
-        return self._owner._limited(bound, source, list(columns.values())), columns
+        return limited(bound, source, list(columns.values()), self._context), columns
 
     def _push_setoperation(self, plan: logical.SetOperation) -> tuple[Plan, Columns]:
         left, one = self.push(plan.left)
@@ -598,19 +659,21 @@ class _Domain:
 
     def _push_with(self, plan: logical.With) -> tuple[Plan, Columns]:
         """Shared plans that depend on the outer row are computed where they are read."""
-        kept = []
+        kept: list[logical.SharedDefinition] = []
+        waiting = list(plan.definitions)
         body: Plan = plan.input
-        for definition in reversed(plan.definitions):
-            if not logical.free_ids(definition.plan) & self._outer:
+        while waiting:
+            definition = waiting.pop(0)
+            if not self._depends(definition.plan):
                 kept.append(definition)
                 continue
             body = _inlined(body, definition, self._context)
-            kept = [
+            waiting = [
                 replace(item, plan=_inlined(item.plan, definition, self._context))
-                for item in kept
+                for item in waiting
             ]
         pushed, columns = self.push(body)
-        return (logical.With(tuple(reversed(kept)), pushed) if kept else pushed), columns
+        return (logical.With(tuple(kept), pushed) if kept else pushed), columns
 
 
 def _inlined(plan: Plan, definition: logical.SharedDefinition, context: RuleContext) -> Plan:
@@ -651,24 +714,6 @@ def _counts(item: logical.AggregateItem) -> bool:
     return getattr(item.call, "function", None) is not None and (
         item.call.function.name in ("count", "regr_count")  # type: ignore[union-attr]
     )
-
-
-def _is_one_row(plan: Plan) -> bool:
-    """Whether the plan yields at most one row, surely."""
-    match plan:
-        case logical.Aggregate():
-            return not plan.keys and not plan.grouping_sets
-        case logical.Project() | logical.Filter() | logical.Sort():
-            return _is_one_row(plan.input)
-        case logical.Values():
-            return len(plan.rows) <= 1
-    return False
-
-
-def _sort_below(plan: Plan) -> logical.Sort | None:
-    while isinstance(plan, logical.Project):
-        plan = plan.input
-    return plan if isinstance(plan, logical.Sort) else None
 
 
 def _value_of_empty(

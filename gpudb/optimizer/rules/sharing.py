@@ -23,7 +23,7 @@ def inline_shared(plan: Plan, context: RuleContext) -> Plan:
         readers = _readers(body, definition.id) + sum(
             _readers(item.plan, definition.id) for item in kept
         )
-        if readers != 1 or not _is_pure(definition.plan):
+        if readers != 1 or not is_pure(definition.plan):
             kept.append(definition)
             continue
         body = _placed(body, definition)
@@ -40,12 +40,13 @@ def _readers(node: Node, shared: int) -> int:
     return count + sum(_readers(child, shared) for child in children(node, Node))
 
 
-def _is_pure(plan: Plan) -> bool:
+def is_pure(plan: Plan) -> bool:
+    """Whether the plan yields the same rows each time it is run, and changes nothing."""
     if isinstance(plan, logical.Insert | logical.Update | logical.Delete):
         return False
     if any(is_volatile(item) for item in children(plan, Expr)):
         return False
-    return all(_is_pure(child) for child in plan.inputs)
+    return all(is_pure(child) for child in plan.inputs)
 
 
 def _placed(node: Node, definition: logical.SharedDefinition) -> Plan:

@@ -7,30 +7,39 @@ SINGLE join. ARRAY(q) collects q into an array.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from gpudb import errors, sqltype
 from gpudb.catalog.types.base import ArrayValue
 from gpudb.expr import (
     AggregateCall,
+    And,
     BooleanTest,
+    Case,
+    CaseArm,
     Coalesce,
     Expr,
+    IsNull,
     Literal,
     Not,
+    Or,
     Subquery,
     SubqueryKind,
     Truth,
 )
 from gpudb.optimizer import functions, logical
 from gpudb.optimizer.logical import Apply, Field, JoinKind, Plan
-from gpudb.optimizer.properties import conjoin, split
+from gpudb.optimizer.logical_facts import plan_may_raise, yields_one_row
+from gpudb.optimizer.properties import conjoin, is_volatile, split
 from gpudb.optimizer.rules.context import RuleContext
-from gpudb.optimizer.rules.shape import exact_inputs, exactly
+from gpudb.optimizer.rules.numbering import Numbering, sort_keys
+from gpudb.optimizer.rules.shape import exact_inputs, exactly, with_values
 from gpudb.sqltype import BOOLEAN
 from gpudb.tree import Node, children, map_children, walk
 
 TRUE = Literal(True, BOOLEAN)
+Guards = tuple[Expr, ...]
 
 
 def remove_subqueries(plan: Plan, context: RuleContext) -> Plan:
@@ -63,7 +72,7 @@ class _Remover:
             case logical.TableFunction():
                 return self._function(rebuilt)
             case logical.Limit():
-                raise errors.FeatureNotSupported("subqueries in LIMIT or OFFSET are not supported")
+                return self._limit(rebuilt)
         return self._above_input(rebuilt)
 
     def _above_input(self, plan: Any) -> Plan:
@@ -112,44 +121,111 @@ class _Remover:
             return Apply(JoinKind.SEMI, current, plan, inner.comparison)
         return None
 
-    def _replaced(self, expression: Expr, current: list[Plan]) -> Expr:
-        """The expression with columns of applies over ``current[0]`` for its subqueries."""
-        if isinstance(expression, Subquery):
-            return self._column(expression, current)
-        changed = map_children(expression, Expr, lambda item: self._replaced(item, current))
+    def _limit(self, plan: logical.Limit) -> Plan:
+        """Computed bounds: the input's rows numbered in their order, compared with the bounds."""
+        fields = plan.fields
+        order = sort_keys(plan.input)
+        numbering = Numbering(plan, order, self._context)
+        holder = [numbering.over(plan.input, ())]
+        tests = [self._replaced(item, holder) for item in numbering.tests]
+        kept: Plan = logical.Filter(holder[0], conjoin(tests))
+        return exactly(logical.Sort(kept, order) if order else kept, fields)
+
+    def _replaced(
+        self, expression: Expr, current: list[Plan], guards: Guards = ()
+    ) -> Expr:
+        """The expression with columns of applies over ``current[0]`` for its subqueries.
+
+        ``guards`` are true on the rows where the expression is evaluated at all.
+        """
+        if not holds_subquery(expression):
+            return expression
+        match expression:
+            case Subquery():
+                return self._column(expression, current, guards)
+            case And() | Or() | Coalesce():
+                return self._sequence(expression, current, guards)
+            case Case():
+                return self._case(expression, current, guards)
+        changed = map_children(
+            expression, Expr, lambda item: self._replaced(item, current, guards)
+        )
         assert isinstance(changed, Expr)
         return changed
 
-    def _column(self, subquery: Subquery, current: list[Plan]) -> Expr:
+    def _sequence(
+        self, expression: And | Or | Coalesce, current: list[Plan], guards: Guards
+    ) -> Expr:
+        made: list[Expr] = []
+        for item in expression.arguments:
+            new = self._replaced(item, current, guards)
+            made.append(new)
+            match expression:
+                case And():
+                    guards = (*guards, BooleanTest(new, Truth.FALSE, True))
+                case Or():
+                    guards = (*guards, BooleanTest(new, Truth.TRUE, True))
+                case Coalesce():
+                    guards = (*guards, IsNull(new))
+        return replace(expression, arguments=tuple(made))
+
+    def _case(self, expression: Case, current: list[Plan], guards: Guards) -> Expr:
+        arms: list[CaseArm] = []
+        for arm in expression.arms:
+            condition = self._replaced(arm.condition, current, guards)
+            chosen = (*guards, BooleanTest(condition, Truth.TRUE))
+            arms.append(CaseArm(condition, self._replaced(arm.result, current, chosen)))
+            guards = (*guards, BooleanTest(condition, Truth.TRUE, True))
+        default = expression.default
+        if default is not None:
+            default = self._replaced(default, current, guards)
+        return Case(tuple(arms), default, expression.type)
+
+    def _column(self, subquery: Subquery, current: list[Plan], guards: Guards) -> Expr:
         plan = self.plan(_plan_of(subquery))
+        if subquery.kind is SubqueryKind.ARRAY:
+            plan = self._array(subquery, plan)
+        is_single = subquery.kind is SubqueryKind.SCALAR and not yields_one_row(plan)
+        if guards and (is_single or plan_may_raise(plan)):
+            plan = self._guarded(plan, current, guards)
         match subquery.kind:
             case SubqueryKind.SCALAR:
                 current[0] = Apply(JoinKind.SINGLE, current[0], plan, TRUE)
                 return plan.fields[0].ref
             case SubqueryKind.ARRAY:
-                return self._array(subquery, plan, current)
+                current[0] = Apply(JoinKind.SINGLE, current[0], plan, TRUE)
+                return Coalesce((plan.fields[0].ref, _empty_array(subquery)), subquery.type)
             case SubqueryKind.EXISTS:
                 mark = self._mark(current, plan, TRUE)
                 return BooleanTest(mark.ref, Truth.TRUE)
         assert subquery.comparison is not None
-        comparison = self._replaced(subquery.comparison, current)
+        comparison = self._replaced(subquery.comparison, current, guards)
         if subquery.kind is SubqueryKind.ALL:
             return Not(self._mark(current, plan, Not(comparison)).ref)
         return self._mark(current, plan, comparison).ref
+
+    def _guarded(self, plan: Plan, current: list[Plan], guards: Guards) -> Plan:
+        """A plan that may raise, without any row where the guards are not all true."""
+        condition = conjoin(guards)
+        if is_volatile(condition):
+            return plan
+        guard = self._context.new_field("guard", BOOLEAN)
+        self._context.guards.add(guard.id)
+        value = logical.Assignment(guard, BooleanTest(condition, Truth.TRUE))
+        current[0] = with_values(current[0], (value,))
+        return logical.Filter(_guard_leaves(plan, guard), guard.ref)
 
     def _mark(self, current: list[Plan], plan: Plan, condition: Expr) -> Field:
         mark = self._context.new_field("mark", BOOLEAN)
         current[0] = Apply(JoinKind.MARK, current[0], plan, condition, mark)
         return mark
 
-    def _array(self, subquery: Subquery, plan: Plan, current: list[Plan]) -> Expr:
+    def _array(self, subquery: Subquery, plan: Plan) -> Plan:
         source = plan.fields[0]
         function = functions.array_agg(source.type.oid, subquery.type.oid)
         call = AggregateCall(function, (source.ref,), subquery.type)
         field = self._context.new_field("array", subquery.type)
-        grouped = logical.Aggregate(plan, (), (logical.AggregateItem(field, call),))
-        current[0] = Apply(JoinKind.SINGLE, current[0], grouped, TRUE)
-        return Coalesce((field.ref, _empty_array(subquery)), subquery.type)
+        return logical.Aggregate(plan, (), (logical.AggregateItem(field, call),))
 
     # Nodes without exactly one input
 
@@ -205,6 +281,14 @@ class _Remover:
                 )
             calls.append(logical.Assignment(outputs[0], self._replaced(call, holder)))
         return exactly(logical.ProjectSet(holder[0], tuple(calls)), plan.fields)
+
+
+def _guard_leaves(plan: Plan, guard: Field) -> Plan:
+    """The plan with the guard at every leaf, so that none of it runs without the guard."""
+    if not plan.inputs:
+        return logical.Filter(plan, guard.ref)
+    guarded: Plan = map_children(plan, Plan, lambda child: _guard_leaves(child, guard))
+    return guarded
 
 
 def _plan_of(subquery: Subquery) -> Plan:

@@ -274,7 +274,13 @@ class Interpreter:
                 return value
             return _conjunction([value, self.value(plan.residual, row)])
 
-        return self._joined(plan, self.run(plan.probe, env), lambda _: build, test)
+        probe = self.run(plan.probe, env)
+        if probe and build:  # hashing evaluates the keys of all rows
+            for keys, rows in ((plan.probe_keys, probe), (plan.build_keys, build)):
+                for row in rows:
+                    for key in keys:
+                        self.value(key, row)
+        return self._joined(plan, probe, lambda _: build, test)
 
     def _nestedloopjoin(self, plan: physical.NestedLoopJoin, env: Row) -> list[Row]:
         build = self.run(plan.build, env)
@@ -308,13 +314,13 @@ class Interpreter:
         if call.filter is not None:
             members = [row for row in members if self.value(call.filter, row) is True]
         if call.order_by:
-            members = self._sorted(members, call.order_by)
+            members = self._sorted(members, call.order_by, {})
         values = [self.value(call.arguments[0], row) for row in members if call.arguments]
         if call.is_distinct:
             values = list(dict.fromkeys(values))
         return _aggregate(call.function.name, values, len(members), call.is_star)
 
-    def _sorted(self, rows: list[Row], keys: Sequence[expr.SortKey], env: Row = {}) -> list[Row]:
+    def _sorted(self, rows: list[Row], keys: Sequence[expr.SortKey], env: Row) -> list[Row]:
         def compare(one: Row, other: Row) -> int:
             for key in keys:
                 left = self.value(key.expression, {**env, **one})
@@ -332,7 +338,7 @@ class Interpreter:
         return self._sorted(self.run(plan.input, env), plan.keys, env)
 
     def _topn(self, plan: physical.TopN, env: Row) -> list[Row]:
-        rows = self._sorted(self.run(plan.input, env), plan.keys)
+        rows = self._sorted(self.run(plan.input, env), plan.keys, env)
         return self._limited(plan, rows, env)
 
     def _limit(self, plan: Any, env: Row) -> list[Row]:

@@ -38,9 +38,10 @@ def tables(source: random.Random) -> list[Table]:
 
 
 class Generator:
-    """``depth`` bounds nesting; ``wild`` allows what may raise."""
+    """``depth`` bounds nesting; ``is_wild`` allows divisions, which may raise."""
 
-    def __init__(self, seed: int, *, depth: int = 2) -> None:
+    def __init__(self, seed: int, *, depth: int = 2, is_wild: bool = False) -> None:
+        self.is_wild = is_wild
         self.random = random.Random(seed)
         self.builder = Builder()
         self.tables = tables(self.random)
@@ -57,6 +58,9 @@ class Generator:
         if not pool or self.chance(0.15):
             return lift(self.random.randint(0, 3))
         column = self.random.choice(pool).ref
+        if self.is_wild and self.chance(0.25):
+            divisor = self.random.choice([*own, *outer]).ref
+            return call("/", column, divisor)
         if self.chance(0.1):
             return call("+", column, 1)
         if self.chance(0.05):
@@ -261,7 +265,7 @@ class Generator:
         """A whole query; sometimes with an array subquery or a shared plan."""
         plan = self.query([], self.depth)
         own = self.integers(plan.fields)
-        if self.chance(0.15):
+        if not self.is_wild and self.chance(0.15):
             value = self.array(own, 1)
             field = self.builder.field("arr", value.type)
             plan = logical.Project(
