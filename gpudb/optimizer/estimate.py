@@ -30,10 +30,14 @@ from gpudb.sqltype import (
     NUMERIC,
     OID,
     STRINGS,
+    TIMESTAMP,
+    TIMESTAMPTZ,
     SqlType,
     numeric_precision_scale,
 )
 
+FIRST_PLANNER_ID = 1 << 24
+"""Ids of columns that the planner adds count from here, beyond those of rules."""
 DEFAULT_ROWS = 1000.0
 DEFAULT_EQUALITY = 0.005
 DEFAULT_INEQUALITY = 1.0 / 3.0
@@ -48,6 +52,8 @@ DAMPING = (1.0, 1.0, 0.7, 0.5, 0.35)
 """Exponents for conjuncts, most selective first: predicates are seldom independent."""
 
 _WIDTHS = {BOOL: 1, CHAR: 1, INT2: 2, INT4: 4, FLOAT4: 4, DATE: 4, OID: 4, NAME: 16}
+_TIMESTAMPS = frozenset({TIMESTAMP, TIMESTAMPTZ})
+_DAY_MICROSECONDS = 86_400_000_000
 _LIKE_SUFFIXES = ("like", "nlike", "iclike", "icnlike", "regexeq", "regexne")
 _OPERATORS = {"<": True, "<=": True, ">": False, ">=": False}
 _COMMUTED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
@@ -75,8 +81,14 @@ def default_width(type_: SqlType) -> float:
     return float(_WIDTHS.get(type_.oid, 8))
 
 
-def domain_value(value: Any, type_: SqlType) -> Any:
+def domain_value(value: Any, type_: SqlType, literal_oid: int = 0) -> Any:
     """A literal's host value in the number domain of a column of ``type_``; None if unknown."""
+    if value is None:
+        return None
+    if literal_oid in _TIMESTAMPS and type_.oid == DATE:
+        return value / _DAY_MICROSECONDS
+    if literal_oid == DATE and type_.oid in _TIMESTAMPS:
+        return value * _DAY_MICROSECONDS
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, str):
@@ -139,6 +151,7 @@ class Estimator:
     def __init__(self, source: StatisticsSource) -> None:
         self.source = source
         self._columns: dict[int, ColumnEstimate] = {}
+        self._next_id = FIRST_PLANNER_ID
 
     def table_rows(self, table_oid: int) -> float:
         rows = self.source.rows(table_oid)
@@ -183,6 +196,13 @@ class Estimator:
         self._columns.setdefault(
             field.id, ColumnEstimate(max(distinct, 1.0), 0.0, default_width(field.type))
         )
+
+    def new_column(self, name: str, type_: SqlType, distinct: float) -> Field:
+        """A column that the planner adds to a plan."""
+        field = Field(self._next_id, name, type_)
+        self._next_id += 1
+        self.add_distinct(field, distinct)
+        return field
 
     def width(self, field: Field) -> float:
         found = self._columns.get(field.id)
@@ -356,7 +376,7 @@ class Estimator:
             return (1.0 - found.null_fraction) / found.distinct
         if literal.value is None:
             return 0.0
-        value = domain_value(literal.value, found.type)
+        value = domain_value(literal.value, found.type, literal.type.oid)
         if value in found.common_values:
             return found.common_fractions[found.common_values.index(value)]
         if self._is_outside(found, value):
@@ -377,7 +397,7 @@ class Estimator:
         found = self._columns.get(column.id) if column is not None else None
         if found is None or literal is None or found.type is None:
             return DEFAULT_INEQUALITY
-        value = domain_value(literal.value, found.type)
+        value = domain_value(literal.value, found.type, literal.type.oid)
         if value is None or found.low is None or not _is_comparable(value, found.low):
             return DEFAULT_INEQUALITY
         below = self._share_below(found, value)

@@ -33,7 +33,6 @@ from gpudb.sqltype import BOOLEAN
 EXHAUSTIVE_RELATIONS = 10
 """Up to this many relations the order is found by dynamic programming."""
 
-_REDUCERS = frozenset({JoinKind.SEMI, JoinKind.ANTI})
 _TAILS = frozenset({JoinKind.LEFT, JoinKind.SINGLE, JoinKind.MARK})
 
 
@@ -174,7 +173,7 @@ class Collector:
         right = self.plan_input(plan.right)
         bit = self.region.next_bit()
         needed = self.region.mask_of(references(plan.condition)) & mask
-        if plan.kind in _REDUCERS and not needed & self.region.tail_bits:
+        if plan.kind in joins.REDUCERS and not needed & self.region.tail_bits:
             if not needed or may_raise(plan.condition):
                 needed = mask & ~self.region.tail_bits
             if not mask & self.region.tail_bits or needed:
@@ -185,7 +184,7 @@ class Collector:
         self.region.tail_bits |= bit
         if plan.kind is JoinKind.MARK and plan.mark is not None:
             self.region.owners[plan.mark.id] = bit
-        elif plan.kind not in _REDUCERS:
+        elif plan.kind not in joins.REDUCERS:
             for item in right.fields:
                 self.region.owners[item.id] = bit
         return mask | bit
@@ -302,7 +301,7 @@ class JoinOrder:
             if predicate.mask.bit_count() == 2:
                 self._make_clique(predicate.mask)
         for bit, relation in self.relations.items():
-            if relation.kind in _REDUCERS:
+            if relation.kind in joins.REDUCERS:
                 self._make_clique(relation.required)
                 for other in _bits(relation.required):
                     self.adjacent[bit] |= other
@@ -372,7 +371,7 @@ class JoinOrder:
 
     def _reducer(self, mask: int) -> Relation | None:
         relation = self.relations.get(mask)
-        return relation if relation is not None and relation.kind in _REDUCERS else None
+        return relation if relation is not None and relation.kind in joins.REDUCERS else None
 
     def _consider(self, left: int, right: int) -> bool:
         if self._reducer(left) is not None:
@@ -405,9 +404,7 @@ class JoinOrder:
                 share *= self.estimator.match_fraction(outer, inner, one.rows, build)
             share = min(max(share * (0.5 if parts.rest else 1.0), 0.01), 0.99)
             rows = one.rows * (share if reducer.kind is JoinKind.SEMI else 1.0 - share)
-        own = cost.hash_join(one.rows, build, rows) if parts.keys else cost.nested_loop(
-            one.rows, build, rows
-        )
+        own = joins.reducer_cost(one.rows, build, rows, parts)
         return Candidate(one.cost + own, rows, left, right)
 
     def _reducer_keys(self, left: int, reducer: Relation) -> joins.Condition:

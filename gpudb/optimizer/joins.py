@@ -6,13 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gpudb import expr
-from gpudb.expr import Expr, conjuncts
+from gpudb.expr import (
+    DEFAULT_FRAME,
+    Expr,
+    IsNull,
+    Literal,
+    WindowCall,
+    conjuncts,
+    references,
+)
 from gpudb.optimizer import cost, physical
 from gpudb.optimizer.estimate import Estimator
-from gpudb.optimizer.logical import Assignment, Field, JoinKind
+from gpudb.optimizer.functions import ROW_NUMBER
+from gpudb.optimizer.logical import Assignment, Field, JoinKind, WindowItem
 from gpudb.optimizer.physical import Estimate, Physical
 from gpudb.optimizer.properties import conjoin, equality_between, is_true, may_raise
+from gpudb.sqltype import BIGINT, BOOLEAN
 
+REDUCERS = frozenset({JoinKind.SEMI, JoinKind.ANTI})
+TURNED_ROWS_MIN = 100_000.0
+TURNED_RATIO = 8.0
 RESIDUAL_MATCH = 0.5
 """Share of matches assumed to pass a condition on top of key equality."""
 
@@ -162,7 +175,69 @@ def join(
         return _nested_loop(estimator, kind, left, right, condition, mark=mark, rows=rows)
     if rows is None:
         rows = _join_rows(estimator, kind, left, right, parts)
+    if kind in REDUCERS and is_turned(left.estimate.rows, right.estimate.rows, parts):
+        return _turned(estimator, kind, left, right, parts, rows=rows)
     return _hash_join(estimator, kind, left, right, parts, mark=mark, rows=rows)
+
+
+def is_turned(left_rows: float, right_rows: float, parts: Condition) -> bool:
+    """Whether a semi or anti join should rather build its left side.
+
+    Without a residual a large right side is only a set of keys, cheap to build; with one, its
+    rows have to be kept by key, and a dynamic filter from the left side would remove most.
+    """
+    is_heavy = bool(parts.rest) and right_rows >= TURNED_ROWS_MIN
+    return is_heavy and right_rows > TURNED_RATIO * left_rows
+
+
+def reducer_cost(left_rows: float, right_rows: float, rows: float, parts: Condition) -> float:
+    """The cost of a semi or anti join, whichever side it builds."""
+    if not parts.keys:
+        return cost.nested_loop(left_rows, right_rows, rows)
+    if is_turned(left_rows, right_rows, parts):
+        return cost.hash_join(right_rows, left_rows, 2 * rows) + cost.aggregate(rows, rows, 0)
+    return cost.hash_join(left_rows, right_rows, rows)
+
+
+def _turned(
+    estimator: Estimator,
+    kind: JoinKind,
+    left: Physical,
+    right: Physical,
+    parts: Condition,
+    *,
+    rows: float,
+) -> Physical:
+    """A semi or anti join by an inner or right join that builds the left side.
+
+    SEMI: left rows are numbered, joined, and each kept once. ANTI: the left rows that the outer
+    join pads, told by a column of the right side that is never NULL.
+    """
+    width = estimator.row_width(left.fields)
+    if kind is JoinKind.SEMI:
+        number = estimator.new_column("number", BIGINT, left.estimate.rows)
+        call = WindowCall(ROW_NUMBER, (), BIGINT, (), (), DEFAULT_FRAME)
+        numbered = physical.Window(left, (), (), (WindowItem(number, call),), left.estimate)
+        joined = _hash_join(
+            estimator, JoinKind.INNER, numbered, right, parts, mark=None, rows=2 * rows
+        )
+        keys = tuple(Assignment(item, item.ref) for item in (number, *left.fields))
+        total = joined.estimate.cost + cost.aggregate(2 * rows, rows, 0)
+        grouped = physical.HashAggregate(
+            joined, keys, (), estimate=Estimate(rows, rows * (width + 8), total)
+        )
+        return with_columns(grouped, left.fields)
+    match = estimator.new_column("match", BOOLEAN, 1.0)
+    used = references(conjoin([*parts.rest, *(key[1] for key in parts.keys)]))
+    passed = tuple(Assignment(item, item.ref) for item in right.fields if item.id in used)
+    marked = physical.Project(
+        right, (*passed, Assignment(match, Literal(True, BOOLEAN))), right.estimate
+    )
+    joined = _hash_join(estimator, JoinKind.LEFT, left, marked, parts, mark=None, rows=2 * rows)
+    estimate = Estimate(rows, rows * width, joined.estimate.cost)
+    return with_columns(
+        physical.Filter(joined, (IsNull(match.ref),), estimate), left.fields
+    )
 
 
 def _estimate(estimator: Estimator, rows: float, own: float, *sides: Physical) -> Estimate:

@@ -7,9 +7,24 @@ from typing import Any
 
 from gpudb import expr
 from gpudb.expr import Expr, Volatility, references
-from gpudb.sqltype import BPCHAR, CHAR, FLOATS, INTEGERS, NAME, NUMERIC, TEXT, VARCHAR
+from gpudb.sqltype import (
+    BPCHAR,
+    CHAR,
+    FLOATS,
+    INTEGERS,
+    NAME,
+    NUMERIC,
+    TEXT,
+    VARCHAR,
+    numeric_precision_scale,
+)
 from gpudb.tree import Node, children, map_children, walk
 
+_INTEGER_DIGITS = 19
+_SAFE_DIGITS = 30_000
+"""PostgreSQL's numeric overflows at 131072 digits before the point: not with operands below."""
+_BOUNDED_ARITHMETIC = frozenset({"numeric_add", "numeric_sub", "numeric_mul", "numeric_uminus"})
+_BOUNDED_AGGREGATES = frozenset({"sum(numeric)", "avg(numeric)", "sum(int8)", "sum(int2)"})
 _TEXT_TARGETS = frozenset({TEXT, VARCHAR, BPCHAR, NAME, CHAR})
 _INEXACT_EQUALITY = frozenset({600, 601, 602, 603, 604, 628, 718})
 """Geometric types: their = compares areas or lengths with a tolerance."""
@@ -71,6 +86,31 @@ _SAFE: dict[str, Callable[[expr.Call], bool]] = {
 """Fallible functions that cannot raise for some constant arguments, by key."""
 
 
+def _numeric_digits(node: Expr) -> int | None:
+    """A bound of a number's decimal digits, from declared precisions; None if there is none."""
+    while isinstance(node, expr.Cast) and node.type.typmod < 0:
+        node = node.argument
+    if node.type.oid in INTEGERS:
+        return _INTEGER_DIGITS
+    if node.type.oid != NUMERIC:
+        return None
+    if node.type.typmod >= 0:
+        precision, scale = numeric_precision_scale(node.type.typmod)
+        return precision + abs(scale)
+    if isinstance(node, expr.Literal):
+        return len(str(node.value))
+    if isinstance(node, expr.Call) and node.function.key in _BOUNDED_ARITHMETIC:
+        parts = [_numeric_digits(item) for item in node.arguments]
+        known = [item for item in parts if item is not None]
+        return sum(known) + 1 if len(known) == len(parts) else None
+    return None
+
+
+def _arithmetic_is_safe(call: expr.Call | expr.AggregateCall | expr.WindowCall) -> bool:
+    digits = [_numeric_digits(item) for item in call.arguments]
+    return all(item is not None and item < _SAFE_DIGITS for item in digits)
+
+
 def _cast_may_raise(cast: expr.Cast) -> bool:
     if cast.is_text_io:
         return cast.type.oid not in _TEXT_TARGETS
@@ -87,11 +127,17 @@ def _node_may_raise(node: Expr) -> bool:
     if isinstance(node, expr.Call):
         if not node.function.is_fallible:
             return False
+        if node.function.key in _BOUNDED_ARITHMETIC and _arithmetic_is_safe(node):
+            return False
         safe = _SAFE.get(node.function.key)
         return safe is None or not safe(node)
     if isinstance(node, expr.Cast):
         return _cast_may_raise(node)
-    if isinstance(node, expr.AggregateCall | expr.WindowCall | expr.ArrayComparison):
+    if isinstance(node, expr.AggregateCall | expr.WindowCall):
+        if node.function.key in _BOUNDED_AGGREGATES and _arithmetic_is_safe(node):
+            return False
+        return node.function.is_fallible
+    if isinstance(node, expr.ArrayComparison):
         return node.function.is_fallible
     return isinstance(node, expr.Subquery)
 
