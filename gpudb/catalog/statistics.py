@@ -233,12 +233,17 @@ def merge_distinct(parts: Sequence[DistinctPart]) -> float:
     distinct = np.array([part[0] for part in parts], np.float64)
     rows = np.maximum(np.array([part[3] for part in parts], np.float64), distinct)
     domain = _domain_size(distinct, rows)
-    is_ranged = all(isinstance(p[1], int | float) and isinstance(p[2], int | float) for p in parts)
+    is_ranged = all(_is_measurable(part[1]) and _is_measurable(part[2]) for part in parts)
     if is_ranged and len(parts) <= MERGED_PARTS_MAX:
         union = _union_over_ranges(parts, domain, rows)
     else:
         union = float(_expected_distinct(domain.max(), rows.sum()))
     return float(np.clip(union, distinct.max(), distinct.sum()))
+
+
+def _is_measurable(bound: object) -> bool:
+    """Whether lengths up to the bound can be computed: infinite ones have none."""
+    return isinstance(bound, int) or (isinstance(bound, float) and math.isfinite(bound))
 
 
 def _union_over_ranges(parts: Sequence[DistinctPart], domain: Floats, rows: Floats) -> float:
