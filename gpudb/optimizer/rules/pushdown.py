@@ -62,7 +62,8 @@ def _push(plan: Plan, parts: list[Expr]) -> Plan:
             )
             return logical.With(definitions, _push(plan.input, parts))
         case logical.Scan():
-            return replace(plan, filters=(*plan.filters, *parts)) if parts else plan
+            filters = tuple(dict.fromkeys((*plan.filters, *parts)))
+            return replace(plan, filters=filters) if parts else plan
     rebuilt = exact_inputs(plan, map_children(plan, Plan, lambda child: _push(child, [])))
     return _above(rebuilt, parts)
 

@@ -211,7 +211,9 @@ class _Remover:
             return plan
         guard = self._context.new_field("guard", BOOLEAN)
         self._context.guards.add(guard.id)
-        value = logical.Assignment(guard, BooleanTest(condition, Truth.TRUE))
+        if not isinstance(condition, BooleanTest | IsNull):
+            condition = BooleanTest(condition, Truth.TRUE)
+        value = logical.Assignment(guard, condition)
         current[0] = with_values(current[0], (value,))
         return logical.Filter(_guard_leaves(plan, guard), guard.ref)
 
