@@ -174,7 +174,8 @@ class KeyTable:
         words = self._all_words().copy()
         for number, recoding in enumerate(recodings):
             if recoding is not None:
-                words[:, number] = recoding(words[:, number])
+                is_null = words[:, -1] >> number & 1
+                words[:, number] = np.where(is_null, 0, recoding(words[:, number]))
         self._direct = None
         self._words = []
         self._lows, self._sizes = [], []

@@ -56,6 +56,14 @@ def key(oid, value):
     return value
 
 
+def test_key_table_keeps_nulls_when_decimals_are_renumbered():
+    table = KeyTable(1)
+    first = [Decimal(5), None]
+    table.insert([column(sqltype.NUMERIC, first)], 2)
+    ids, _ = table.insert([column(sqltype.NUMERIC, [None, Decimal("NaN")])], 2)
+    assert ids.tolist() == [1, 2]
+
+
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_key_table_numbers_in_order_of_appearance(data):
