@@ -97,7 +97,7 @@ class _Remover:
             kept.append(self._replaced(part, current))
         plain = [part for part in kept if not _reads(part, current[0], plan.input)]
         result = current[0]
-        if plain and current[0] is not plan.input:
+        if plain and _is_chain(current[0], plan.input):
             result = _with_input(current[0], plan.input, logical.Filter(plan.input, conjoin(plain)))
             kept = [part for part in kept if part not in plain]
         if kept:
@@ -312,6 +312,11 @@ def _reads(part: Expr, current: Plan, base: Plan) -> bool:
     """Whether a conjunct reads columns that the applies added."""
     added = logical.field_ids(current) - logical.field_ids(base)
     return bool(logical.free_ids(part) & added)
+
+
+def _is_chain(plan: Plan, bottom: Plan) -> bool:
+    """Whether only applies, at least one, lie above the bottom: guarded subqueries add others."""
+    return isinstance(plan, Apply) and (plan.left is bottom or _is_chain(plan.left, bottom))
 
 
 def _with_input(plan: Plan, old: Plan, new: Plan) -> Plan:
