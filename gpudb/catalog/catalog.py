@@ -18,7 +18,7 @@ from typing import Any
 from gpudb import errors
 from gpudb.catalog import builtin, maps
 from gpudb.catalog.changes import DEFINITIONS, Change, SetDeletes
-from gpudb.catalog.conflicts import rebased
+from gpudb.catalog.conflicts import check_constrained, rebased
 from gpudb.catalog.maps import CatalogMaps, MapsBuilder
 from gpudb.catalog.objects import (
     DATABASE_POSTGRES,
@@ -326,10 +326,12 @@ class TransactionCatalog:
     def refresh(self, base: CatalogSnapshot) -> CatalogSnapshot:
         """Move to a newer published snapshot (READ COMMITTED, next statement).
 
-        Own deletes are merged with those committed meanwhile; 40001 where both deleted a row.
+        Own deletes are merged with those committed meanwhile; 40001 where both deleted a row
+        or where rows committed meanwhile could break a constraint checked before.
         """
         if base is not self.base:
             if base.id != self.base.id:
+                check_constrained(self.permanent, self.base, base)
                 self.permanent = [
                     rebased(c, self.base, base) if isinstance(c, SetDeletes) else c
                     for c in self.permanent

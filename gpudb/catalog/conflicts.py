@@ -2,9 +2,10 @@
 
 A transaction's changes were made on its base snapshot; others may have committed since. What
 changed is told by comparing objects of the base and the current snapshot: unchanged ones are
-the same Python object. insert || insert never conflicts; insert conflicts with a change of the
-table's columns; DDL with DDL on the same object; delete with compaction of the same segment;
-deletes on one segment are merged when both are plain and disjoint. Every conflict is 40001.
+the same Python object. insert || insert conflicts only where the table has a key, an insert with
+deletes in the table that it references, both because neither statement saw the other's rows when
+its constraints were checked; insert conflicts with a change of the table's columns; DDL with DDL
+on the same object; delete with compaction of the same segment; deletes on one segment are merged when both are plain and disjoint. Every conflict is 40001.
 """
 
 from __future__ import annotations
@@ -27,7 +28,14 @@ from gpudb.catalog.changes import (
     Truncate,
     class_of,
 )
-from gpudb.catalog.objects import CatalogObject, DeleteVector, ObjectClass, SegmentRef
+from gpudb.catalog.objects import (
+    CatalogObject,
+    Constraint,
+    ConstraintKind,
+    DeleteVector,
+    ObjectClass,
+    SegmentRef,
+)
 
 if TYPE_CHECKING:
     from gpudb.catalog.catalog import CatalogSnapshot
@@ -57,7 +65,60 @@ def reconcile(
         elif current.id != base.id:
             _check(change, base, current, created)
         kept.append(change)
+    check_constrained(changes, base, current)
     return tuple(kept)
+
+
+def check_constrained(
+    changes: Sequence[Change], base: CatalogSnapshot, current: CatalogSnapshot
+) -> None:
+    """40001 when rows committed since ``base`` could break a constraint checked on ``base``."""
+    if current.id == base.id:
+        return
+    for change in changes:
+        match change:
+            case Create(Constraint() as added) if base.relation_by_oid(added.relation):
+                is_broken = _gained(added.relation, base, current) or _can_break(
+                    added, base, current
+                )
+            case AddSegments(relation):
+                is_broken = any(
+                    _can_break(c, base, current) for c in current.constraints(relation)
+                )
+            case SetDeletes(relation) | EndSegments(relation) | Truncate(relation):
+                is_broken = any(
+                    _gained(c.relation, base, current) for c in current.foreign_keys_to(relation)
+                )
+            case _:
+                is_broken = False
+        if is_broken:
+            raise errors.SerializationFailure(_MESSAGE)
+
+
+def _can_break(constraint: Constraint, base: CatalogSnapshot, current: CatalogSnapshot) -> bool:
+    """Whether what others committed may clash with rows added under the constraint."""
+    if constraint.kind in (ConstraintKind.PRIMARY_KEY, ConstraintKind.UNIQUE):
+        return _gained(constraint.relation, base, current)
+    if constraint.kind == ConstraintKind.FOREIGN_KEY:
+        return _lost(constraint.referenced_table, base, current)
+    return False
+
+
+def _gained(relation: int, base: CatalogSnapshot, current: CatalogSnapshot) -> bool:
+    before, now = base.data(relation), current.data(relation)
+    if before is now:
+        return False
+    return not {s.id for s in now.segments} <= {s.id for s in before.segments}
+
+
+def _lost(relation: int, base: CatalogSnapshot, current: CatalogSnapshot) -> bool:
+    before, now = base.data(relation), current.data(relation)
+    if before is now:
+        return False
+    return not {s.id for s in before.segments} <= {s.id for s in now.segments} or any(
+        before.deletes.get(segment.id) is not now.deletes.get(segment.id)
+        for segment in before.segments
+    )
 
 
 def _check(

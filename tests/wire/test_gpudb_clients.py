@@ -417,3 +417,33 @@ def test_psql(conninfo: str, command: str, expected: list[str]) -> None:
     shown = " ".join(found.stdout.split())
     for text in expected:
         assert " ".join(text.split()) in shown
+
+
+@pytest.mark.parametrize("isolation", ["READ COMMITTED", "REPEATABLE READ"])
+@pytest.mark.parametrize(
+    ("mine", "theirs"),
+    [
+        ("INSERT INTO raced_parent VALUES (2)", "INSERT INTO raced_parent VALUES (2)"),
+        ("INSERT INTO raced_child VALUES (1)", "DELETE FROM raced_parent WHERE k = 1"),
+        ("DELETE FROM raced_parent WHERE k = 1", "INSERT INTO raced_child VALUES (1)"),
+    ],
+)
+def test_constraints_hold_between_overlapping_transactions(
+    connection: psycopg.Connection, conninfo: str, isolation: str, mine: str, theirs: str
+) -> None:
+    connection.execute("DROP TABLE IF EXISTS raced_child; DROP TABLE IF EXISTS raced_parent")
+    connection.execute("CREATE TABLE raced_parent (k int PRIMARY KEY)")
+    connection.execute("CREATE TABLE raced_child (k int REFERENCES raced_parent (k))")
+    connection.execute("INSERT INTO raced_parent VALUES (1)")
+    with psycopg.connect(conninfo) as other:
+        other.execute(f"SET TRANSACTION ISOLATION LEVEL {isolation}")
+        other.execute(mine)
+        connection.execute(theirs)
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            other.execute("SELECT 1 FROM raced_parent")
+            other.commit()
+        other.rollback()
+    counted = "SELECT count(*) = count(DISTINCT k) FROM raced_parent"
+    orphans = "SELECT count(*) FROM raced_child WHERE k NOT IN (SELECT k FROM raced_parent)"
+    assert connection.execute(counted).fetchall() == [(True,)]
+    assert connection.execute(orphans).fetchall() == [(0,)]
