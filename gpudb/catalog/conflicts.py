@@ -1,11 +1,12 @@
 """Which concurrent commits may stand side by side, and how two deletes become one.
 
 A transaction's changes were made on its base snapshot; others may have committed since. What
-changed is told by comparing objects of the base and the current snapshot: unchanged ones are
-the same Python object. insert || insert conflicts only where the table has a key, an insert with
+changed is told by comparing objects of the base and the current snapshot: unchanged ones are the
+same Python object. insert || insert conflicts only where the table has a key, an insert with
 deletes in the table that it references, both because neither statement saw the other's rows when
 its constraints were checked; insert conflicts with a change of the table's columns; DDL with DDL
-on the same object; delete with compaction of the same segment; deletes on one segment are merged when both are plain and disjoint. Every conflict is 40001.
+on the same object; delete with compaction of the same segment; deletes on one segment are merged
+when both are plain and disjoint. Every conflict is 40001.
 """
 
 from __future__ import annotations
